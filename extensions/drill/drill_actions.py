@@ -25,6 +25,8 @@ CUT_SECONDS = 25
 # How long a host is lost, and how long it must not have answered before a pass moves what it holds.
 LOST_SECONDS, LOST_AFTER = 180, 10
 REJECT = "-p tcp --dport {{ ansible_port | default(22) }} -j REJECT --reject-with tcp-reset"
+# Waits until a session has containers.
+CREATED = f"until docker ps --quiet --all --filter label={LABEL_SESSION}.name=%s | grep -q .; do :; done; "
 KILL_ENGINE = "kill -9 $(cat /var/run/docker.pid); while docker version >/dev/null 2>&1; do :; done"
 
 
@@ -70,6 +72,16 @@ class Drill(Steps):
             raise
         return Outcome(fault.name, verdict, message, time.monotonic() - begun)
 
+    def _answering(self, name: str, message: str) -> str:
+        """Check that every container answers after a fault, and end the session. Returns the message for the user."""
+        self._must_answer(name)
+        self._end(name)
+        return message
+
+    def _begin(self, host: str, script: str) -> None:
+        """Begin a script as root that goes on in the background."""
+        self.runs.root(host, f"nohup sh -c {quote(script)} >/dev/null 2>&1 </dev/null &")
+
     # Faults: each returns what the user reads.
 
     def break_container(self, name: str, command: str) -> str:
@@ -78,20 +90,14 @@ class Drill(Steps):
         agent = self._containers(name)["sub1" if "{sub}" in command else "main1"]
         prefix = f"{self.settings.owner}.{name}."
         self.runs.docker(agent, command.format(sub=prefix + "sub1", main=prefix + "main1"))
-        repaired = self._launch(name, "repair")
-        self._must_answer(name)
-        self._end(name)
-        return repaired
+        return self._answering(name, self._launch(name, "repair"))
 
     def all_killed(self, name: str, _detail: str) -> str:
         """Every container ends at once, as after a restart of their hosts: the next launch repairs the session."""
         self._launch(name)
         for host, agent in self._containers(name).items():
             self.runs.docker(agent, f"kill {self.settings.owner}.{name}.{host}")
-        repaired = self._launch(name, "repair")
-        self._must_answer(name)
-        self._end(name)
-        return repaired
+        return self._answering(name, self._launch(name, "repair"))
 
     def all_restarted(self, name: str, _detail: str) -> str:
         """A container dies in a session whose containers restart together: the next pass restarts them."""
@@ -101,9 +107,7 @@ class Drill(Steps):
         message = next((line for line in ended.text.splitlines() if line.startswith(wanted)), "")
         if not message:
             raise DrillError(f"A pass did not restart {name}: {self.runs.message(ended)}")
-        self._must_answer(name)
-        self._end(name)
-        return message
+        return self._answering(name, message)
 
     def kill_growth(self, name: str, detail: str) -> str:
         """The controller is killed while a session gets another container: the same command continues."""
@@ -120,17 +124,12 @@ class Drill(Steps):
         message = self._launch(name, "repair", wanted)
         if len(self._containers(name)) != wanted["session_cluster_size"]:
             raise DrillError(f"Session {name} has not another size: {message}")
-        self._must_answer(name)
-        self._end(name)
-        return message
+        return self._answering(name, message)
 
     def kill_launch(self, name: str, detail: str) -> str:
         """The controller of a launch is killed: the same command launches the session."""
         self._interrupt("cluster_session", name, detail)
-        message = self._launch(name, "repair")
-        self._must_answer(name)
-        self._end(name)
-        return message
+        return self._answering(name, self._launch(name, "repair"))
 
     def stop_launch(self, name: str, detail: str) -> str:
         """The user stops a launch, reads what it leaves, and ends the session."""
@@ -195,10 +194,7 @@ class Drill(Steps):
         for file in os.listdir(directory):
             if file != IDENTITY:
                 os.unlink(os.path.join(directory, file))
-        repaired = self._launch(name, "repair")
-        self._must_answer(name)
-        self._end(name)
-        return repaired
+        return self._answering(name, self._launch(name, "repair"))
 
     def store_lost(self, name: str, _detail: str) -> str:
         """The head loses its store: sessions are found by their labels. The drill uses a store of its own for this."""
@@ -242,8 +238,7 @@ class Drill(Steps):
         """An engine dies while it starts containers: the launch fails, and nothing stays when the engine is back."""
         agent = self.settings.agents[-1]
         only = {"session_agents": [agent], "session_agents_policy": "strict"}
-        kill = f"until docker ps --quiet --all --filter label={LABEL_SESSION}.name={name} | grep -q .; do :; done; {KILL_ENGINE}"
-        self.runs.root(agent, f"nohup sh -c {quote(kill)} >/dev/null 2>&1 </dev/null &")
+        self._begin(agent, CREATED % name + KILL_ENGINE)
         try:
             message = self._refusal(name, only)
         finally:
@@ -261,17 +256,14 @@ class Drill(Steps):
         finally:
             self._start_engine(agent)
         self._launch(name, "repair")
-        self._must_answer(name)
-        self._end(name)
-        return message
+        return self._answering(name, message)
 
     def host_cut_off(self, name: str, _detail: str) -> str:
         """A host rejects SSH for a while during a launch; the rule removes itself."""
         agent = self.settings.agents[-1]
         only = {"session_agents": [agent], "session_agents_policy": "strict"}
-        wait = f"until docker ps --quiet --all --filter label={LABEL_SESSION}.name={name} | grep -q .; do :; done"
-        cut = "%s; iptables -I INPUT %s; sleep %d; iptables -D INPUT %s" % (wait, REJECT, CUT_SECONDS, REJECT)
-        self.runs.root(agent, f"nohup sh -c {quote(cut)} >/dev/null 2>&1 </dev/null &")
+        cut = "iptables -I INPUT %s; sleep %d; iptables -D INPUT %s" % (REJECT, CUT_SECONDS, REJECT)
+        self._begin(agent, CREATED % name + cut)
         message = self._refusal(name, only)
         time.sleep(CUT_SECONDS)  # the rule is in force for exactly this long
         self._end(name)
@@ -286,7 +278,7 @@ class Drill(Steps):
         # The command that begins this still has its answer.
         lost = f"sleep 5; iptables -I INPUT {REJECT}; {freeze}; iptables -D INPUT {REJECT}"
         begun, message = time.monotonic(), ""
-        self.runs.root(agent, f"nohup sh -c {quote(lost)} >/dev/null 2>&1 </dev/null &")
+        self._begin(agent, lost)
         time.sleep(LOST_AFTER)
         # The first pass notices it, a later one moves the session, once a manager of the Swarm has lost the host, too.
         while not message and time.monotonic() < begun + LOST_SECONDS:
@@ -295,6 +287,4 @@ class Drill(Steps):
         self._pass()
         if not message or agent in self._containers(name).values():
             raise DrillError(f"No pass has moved {name} off {agent} within {LOST_SECONDS} s.")
-        self._must_answer(name)
-        self._end(name)
-        return message
+        return self._answering(name, message)

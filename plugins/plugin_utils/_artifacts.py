@@ -175,7 +175,8 @@ class Artifacts:
         try:
             if create:
                 os.makedirs(self.base, mode=0o700, exist_ok=True)
-                _make_folder(self.folder)
+                with suppress(FileExistsError):
+                    os.mkdir(self.folder, 0o700)
             folder = os.open(self.folder, _FOLDER)
         except FileNotFoundError:
             raise
@@ -235,8 +236,3 @@ def _rename_first(folder: int, temporary: str) -> None:
 def _is_ours(name: str) -> bool:
     """Whether it is one of our files, or a temporary file that a killed process left."""
     return name in FILES or any(name.startswith(f".{file}.") for file in FILES)
-
-
-def _make_folder(path: str) -> None:
-    with suppress(FileExistsError):
-        os.mkdir(path, 0o700)

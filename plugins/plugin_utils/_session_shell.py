@@ -102,11 +102,8 @@ class Output:
         self._tail += block
         excess = len(self._tail) - self._limit
         if excess > self._limit:
-            self._drop(excess)
-
-    def _drop(self, count: int) -> None:
-        del self._tail[:count]
-        self._dropped += count
+            del self._tail[:excess]
+            self._dropped += excess
 
     @property
     def left_out(self) -> int:

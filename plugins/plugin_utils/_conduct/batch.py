@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import math
-from typing import Dict
 
 from ansible.errors import AnsibleError
 
@@ -73,7 +72,8 @@ class _Rounds:
         Rounds without a silent agent need no pause, because the agent of main1 watches the command meanwhile.
         """
         while True:
-            self._wait = self._wait.after_round(self._statuses(), self._plan.session.on_failure)
+            statuses = dict(zip(self._plan.agents, self._play.each(self._plan.agents, self._ask)))
+            self._wait = self._wait.after_round(statuses, self._plan.session.on_failure)
             self._play.each([self._plan.main.agent], self._show_news)
             if self._wait.warning:
                 self._play.say(self._wait.warning)
@@ -93,9 +93,6 @@ class _Rounds:
         for log in found:
             for line in self._log.news(hostname, str(log["text"])):
                 self._play.say(line)
-
-    def _statuses(self) -> Dict[str, Json]:
-        return dict(zip(self._plan.agents, self._play.each(self._plan.agents, self._ask)))
 
     def _ask(self, hosts: OtherHosts, agent: str) -> Json:
         """The agent's answer, or a failure: it may answer again in the next round, over a new connection."""
