@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core.constants import VXLAN_PORT
-from .._core.documents import Document, Json
+from .._core.documents import Document, Json, decoded
 from .._core.reports import Agent
 
 INIT = "init"
@@ -37,18 +37,13 @@ class Node:
 
     @classmethod
     def from_json(cls, data: Json) -> Node:
-        return cls(
-            name=str(data["name"]),
-            state=str(data.get("state") or "inactive"),
-            node_id=str(data.get("node_id") or ""),
-            cluster=str(data.get("cluster_id") or ""),
-            manager=bool(data.get("manager")),
-            managers=tuple(data.get("managers") or ()),
-            ours=bool(data.get("ours")),
-            address=str(data.get("address") or ""),
-            wanted=bool(data.get("wanted")),
-            port=int(data.get("data_path_port") or 0),
-        )
+        """A node from the membership that its agent reports."""
+        named = {
+            "state": data.get("state") or None,
+            "cluster": data.get("cluster_id"),
+            "port": data.get("data_path_port"),
+        }
+        return decoded(cls, {**data, **named})
 
 
 @dataclass(frozen=True)

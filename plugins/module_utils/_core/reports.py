@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Dict, Mapping, Tuple
 
 from .constants import LABEL_SESSION
-from .documents import Document, Json
+from .documents import Document, Json, decoded
 from .model import Gpu, Resources
 
 # The labels from which a session is known again whose plan is lost.
@@ -24,21 +24,14 @@ class ObservedContainer:
 
     id: str
     session: str
-    hostname: str
-    state: str
-    resources: Resources
+    hostname: str = ""
+    state: str = ""
+    resources: Resources = field(default_factory=Resources)
     data: Json = field(default_factory=dict, compare=False)
 
     @classmethod
     def from_json(cls, data: Json) -> ObservedContainer:
-        return cls(
-            id=str(data["id"]),
-            session=str(data["session"]),
-            hostname=str(data.get("hostname", "")),
-            state=str(data.get("state", "")),
-            resources=Resources.from_json(data.get("resources") or {}),
-            data=data,
-        )
+        return decoded(cls, {**data, "data": data})
 
     def label(self, name: str) -> str:
         """The value of a label; empty without it."""
@@ -107,8 +100,8 @@ class Agent:
     """
 
     name: str
-    millicpus: int
-    memory: int
+    millicpus: int = 0
+    memory: int = 0
     gpus: Tuple[Gpu, ...] = ()
     cpu_ids: Tuple[int, ...] = ()
     group: str = "default"
@@ -153,42 +146,19 @@ class Agent:
 
     @classmethod
     def from_json(cls, data: Json) -> Agent:
-        capacity = data.get("capacity") or {}
-        networks = data.get("networks") or ()
+        """An agent from its report. Only an active member has a Swarm."""
         swarm = (data.get("engine") or {}).get("swarm") or {}
-        return cls(
-            name=str(data["name"]),
-            millicpus=int(capacity.get("millicpus", 0)),
-            memory=int(capacity.get("memory", 0)),
-            gpus=tuple(Gpu.from_json(gpu) for gpu in capacity.get("gpus") or ()),
-            cpu_ids=tuple(capacity.get("cpu_ids") or ()),
-            group=str(data.get("group", "default")),
-            schedulable=bool(data.get("schedulable", True)),
-            reachable=bool(data.get("reachable", True)),
-            reason=str(data.get("reason") or ""),
-            may_return=bool(data.get("may_return", True)),
-            avoid=str(data.get("avoid") or ""),
-            architecture=str(data.get("architecture") or ""),
-            publish=str(data.get("publish") or "127.0.0.1"),
-            mtu=int(data.get("mtu") or 1500),
-            swarm=str(swarm.get("cluster_id") or "") if swarm.get("state") == "active" else "",
-            node=str(swarm.get("node_id") or ""),
-            managers=tuple(swarm.get("managers") or ()) if swarm.get("state") == "active" else (),
-            routes=tuple(data.get("routes") or ()),
-            needed_addresses=tuple(data.get("needed_addresses") or ()),
-            subnets=tuple(subnet for network in networks for subnet in network.get("subnets") or ()),
-            ports=tuple(data.get("ports") or ()),
-            names=tuple(data.get("names") or ()),
-            containers=tuple(ObservedContainer.from_json(container) for container in data.get("containers") or ()),
-            network_sessions=tuple(network["session"] for network in networks if network.get("session")),
-            image_architecture=str((data.get("image") or {}).get("architecture") or ""),
-            paths=dict(data.get("paths") or {}),
-            address=str(data.get("address") or ""),
-            gpu_use=tuple(data.get("gpu_use") or ()),
-            kernel=dict(data.get("kernel") or {}),
-            rdma_ports=tuple(RdmaPort.from_json(port) for port in data.get("rdma_ports") or ()),
-            fabric=Fabric.from_json(data.get("fabric") or {}),
-            gpu_sharing=GpuSharing.from_json(data.get("gpu_sharing") or {}),
-            host_network=HostNetwork.from_json(data.get("host_network") or {}),
-            gpu_health=tuple(GpuHealth.from_json(gpu) for gpu in data.get("gpu_health") or ()),
-        )
+        joined = swarm if swarm.get("state") == "active" else {}
+        networks = data.get("networks") or ()
+        found = {
+            **(data.get("capacity") or {}),
+            "publish": data.get("publish") or None,
+            "mtu": data.get("mtu") or None,
+            "swarm": joined.get("cluster_id"),
+            "node": swarm.get("node_id"),
+            "managers": joined.get("managers"),
+            "subnets": [subnet for network in networks for subnet in network.get("subnets") or ()],
+            "network_sessions": [network["session"] for network in networks if network.get("session")],
+            "image_architecture": (data.get("image") or {}).get("architecture"),
+        }
+        return decoded(cls, {**data, **found})
