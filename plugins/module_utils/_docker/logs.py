@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, Dict, List, Sequence
+from typing import List, Sequence
 
 from .._core.documents import Json
 from .._core.errors import EngineError
@@ -31,7 +31,7 @@ ENDED = frozenset({"exited", "dead"})
 
 @dataclass(frozen=True)
 class LogRequest:
-    """The logs to read: ``tail`` lines of each container, ``total`` bytes of all, in ``seconds``.
+    """The logs to read: ``tail`` lines of each container, ``total`` bytes of all, in ``deadline`` seconds.
 
     Without ``containers``, the logs of all containers of the session; with ``ended``, of those that have ended. ``since`` is in
     seconds since the epoch.
@@ -43,13 +43,8 @@ class LogRequest:
     since: int = 0
     timestamps: bool = False
     total: int = 64 << 20
-    seconds: int = 60
+    deadline: int = 60
     ended: bool = False
-
-    @classmethod
-    def from_options(cls, options: Dict[str, Any]) -> LogRequest:
-        """The options of a module, where the seconds are called ``deadline``."""
-        return cls(**{("seconds" if name == "deadline" else name): value for name, value in options.items()})
 
 
 def read_logs(engine: Engine, request: LogRequest) -> List[Json]:
@@ -61,13 +56,13 @@ def read_logs(engine: Engine, request: LogRequest) -> List[Json]:
     ordered = sorted(chosen, key=lambda entry: order_of(entry["hostname"]))
 
     share = min(LONGEST_LOG, max(LEAST_LOG, request.total // max(1, len(ordered))))
-    deadline = deadline_in(request.seconds)
+    deadline = deadline_in(request.deadline)
 
     def read(entry: Json) -> str:
         """The log, or why it cannot be read: that must not hide the other logs, or stop the end of the session."""
         try:
             if time.monotonic() >= deadline:
-                return "(its log was not read: reading the logs took longer than %d s)\n" % request.seconds
+                return "(its log was not read: reading the logs took longer than %d s)\n" % request.deadline
             return engine.logs(entry["engine_id"], request.tail, request.since, request.timestamps, share, deadline)
         except EngineError as error:
             return f"(its log cannot be read: {error.message.rstrip('.')})\n"

@@ -55,7 +55,7 @@ def change(
 
 
 def _observed(agent: Agent, session: str) -> Apps:
-    observed = Apps(Engine(agent.docker_host, agent.timeout, agent.name), session, agent.name)
+    observed = Apps(agent.connect(Engine), session, agent.name)
     check_mounts_answer([observed.main()], agent.name)
     return observed
 

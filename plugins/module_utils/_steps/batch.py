@@ -25,7 +25,7 @@ def wait(agent: Agent, plan: Json, seconds: float = 0) -> Json:
 
 
 def _batch(agent: Agent, plan: Json) -> Batch:
-    return Batch(Engine(agent.docker_host, agent.timeout, agent.name), read_plan(plan), agent.name)
+    return Batch(agent.connect(Engine), read_plan(plan), agent.name)
 
 
 STEPS = {"start": start, "wait": wait}

@@ -72,7 +72,7 @@ def started(
 
 def begun(agent: Agent, plan: Json, deadline: int = 120) -> Json:
     """Begin the commands of the roles of the agent's part of a plan, and wait until each of its containers is ready."""
-    engine = Engine(agent.docker_host, agent.timeout, agent.name)
+    engine = agent.connect(Engine)
     return RoleContainers(engine, read_plan(plan), agent.name).begun(deadline)
 
 
@@ -83,7 +83,7 @@ def limited(agent: Agent, plan: Json) -> Json:
 
 def followed(agent: Agent, plan: Json, bundle: str, parallelism: int = 0) -> Json:
     """Write the files of running containers that name the members of their session, if the members are others now."""
-    engine = Engine(agent.docker_host, agent.timeout, agent.name)
+    engine = agent.connect(Engine)
     parts = (engine, read_plan(plan), agent.name, Bundle.from_text(bundle), parallelism or default_parallelism())
     return MemberFiles(*parts).follow(check=agent.check)
 
@@ -98,7 +98,7 @@ def stopped(
     """Stop the containers of a plan, or of sessions; C(seconds) is the time between TERM and KILL."""
     if plan is not None:
         return _launch(agent, plan, parallelism=parallelism).stopped(seconds).to_json()
-    engine = Engine(agent.docker_host, agent.timeout, agent.name)
+    engine = agent.connect(Engine)
     return stop_containers(engine, sessions, parallelism or default_parallelism(), seconds, check=agent.check).to_json()
 
 
@@ -116,13 +116,13 @@ def absent(
 
     C(keep) are the IDs of containers that stay.
     """
-    engine = Engine(agent.docker_host, agent.timeout, agent.name)
-    wanted = LogRequest.from_options(logs) if logs else None
+    engine = agent.connect(Engine)
+    wanted = LogRequest(**logs) if logs else None
     amounts = (parallelism or default_parallelism(), deadline)
     removal = Removal(engine, sessions, launch, *amounts, wanted, frozenset(keep))
     result = removal.carry_out(check=agent.check).to_json()
     if not agent.check:
-        sweep(_commit_engine(agent), sessions=sessions)
+        sweep(agent.connect(CommitEngine), sessions=sessions)
     if result.get("failed"):
         # What an ended session has left fails no command: a warning names it. No logs are read of such a session.
         return {**result, **({} if logs else {"warnings": [result["msg"]]})}
@@ -148,7 +148,7 @@ def _launch(
     bootstrap_timeout: int = 300,
 ) -> AgentContainers:
     return AgentContainers(
-        engine=Engine(agent.docker_host, agent.timeout, agent.name),
+        engine=agent.connect(Engine),
         plan=read_plan(plan),
         agent=agent.name,
         parallelism=parallelism or default_parallelism(),
@@ -161,10 +161,6 @@ def _launch(
         mps=agent.mps,
         check=agent.check,
     )
-
-
-def _commit_engine(agent: Agent) -> CommitEngine:
-    return CommitEngine(agent.docker_host, agent.timeout, agent.name)
 
 
 def _bundle(text: str) -> Bundle | None:

@@ -36,7 +36,7 @@ def examine(agent: Agent, addresses: List[str], several: bool, sharing: str = NO
 
 def listen(agent: Agent, mark: str) -> Json:
     """Start a container that listens for datagrams with this mark."""
-    port_probe.start_listener(_engine(agent), mark, _LIFETIME)
+    port_probe.start_listener(agent.connect(Engine), mark, _LIFETIME)
     return {"listened": True}
 
 
@@ -54,7 +54,7 @@ def send(agent: Agent, mark: str, agents: List[Json], port: int) -> Json:
     addresses = [other["address"] for other in agents if other["address"]]
     network = _OF_OVERLAYS if own["member"] else _DEFAULT
     try:
-        port_probe.send_from_container(_engine(agent), addresses, port, mark, network, deadline_in(_SENDING))
+        port_probe.send_from_container(agent.connect(Engine), addresses, port, mark, network, deadline_in(_SENDING))
     except EngineError as error:
         return {**sent, "contained": False, "reason": error.message}
     return {**sent, "contained": True}
@@ -62,44 +62,40 @@ def send(agent: Agent, mark: str, agents: List[Json], port: int) -> Json:
 
 def hear(agent: Agent, mark: str) -> Json:
     """Remove the container that listens; C(received) are the datagrams that it has received."""
-    return {"received": port_probe.stop_listener(_engine(agent), mark)}
+    return {"received": port_probe.stop_listener(agent.connect(Engine), mark)}
 
 
 def create_network(agent: Agent, mark: str, plan: Json) -> Json:
     """Create the overlay network. The agent is a manager."""
-    overlay_probe.create_network(_engine(agent), mark, plan)
+    overlay_probe.create_network(agent.connect(Engine), mark, plan)
     return {}
 
 
 def join_network(agent: Agent, mark: str, plan: Json) -> Json:
     """Start a container in the network, and wait until it answers."""
-    overlay_probe.start(_engine(agent), mark, plan)
+    overlay_probe.start(agent.connect(Engine), mark, plan)
     return {}
 
 
 def test_network(agent: Agent, mark: str) -> Json:
     """Let the container test the network; C(overlay) is what it has found."""
-    return {"overlay": overlay_probe.test(_engine(agent), mark)}
+    return {"overlay": overlay_probe.test(agent.connect(Engine), mark)}
 
 
 def measure(agent: Agent, mark: str, peer: str, seconds: float) -> Json:
     """Let the container measure the throughput to the container of another agent."""
-    return {"overlay": overlay_probe.measure(_engine(agent), mark, peer, seconds)}
+    return {"overlay": overlay_probe.measure(agent.connect(Engine), mark, peer, seconds)}
 
 
 def leave_network(agent: Agent, mark: str) -> Json:
     """Remove the container; C(overlay) is all that it has found."""
-    return {"overlay": overlay_probe.stop(_engine(agent), mark)}
+    return {"overlay": overlay_probe.stop(agent.connect(Engine), mark)}
 
 
 def remove_network(agent: Agent, mark: str) -> Json:
     """Remove the overlay network. The agent is the manager that created it."""
-    overlay_probe.remove_network(_engine(agent), mark)
+    overlay_probe.remove_network(agent.connect(Engine), mark)
     return {}
-
-
-def _engine(agent: Agent) -> Engine:
-    return Engine(agent.docker_host, agent.timeout, agent.name)
 
 
 STEPS = {

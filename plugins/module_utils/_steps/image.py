@@ -91,7 +91,7 @@ def build(
     agent: Agent, name: str, path: str, build_arguments: Json | None = None, deadline: int = 7200, progress: str = ""
 ) -> Json:
     """Build an image from a directory with a Dockerfile, unless an image has this name."""
-    engine = BuildEngine(agent.docker_host, agent.timeout, agent.name)
+    engine = agent.connect(BuildEngine)
     before = engine.image(name)
     if before is not None:
         return {"id": before["Id"], "message": f"{name} exists."}
@@ -150,11 +150,11 @@ def fill(agent: Agent, argv: Sequence[str], folder: str, deadline: int = 7200, p
 
 
 def _engine(agent: Agent, least: int = 0) -> ImageEngine:
-    return ImageEngine(agent.docker_host, max(agent.timeout, least), agent.name)
+    return agent.connect(ImageEngine, least)
 
 
 def _commit_engine(agent: Agent) -> commits.CommitEngine:
-    return commits.CommitEngine(agent.docker_host, max(agent.timeout, images.STALL), agent.name)
+    return agent.connect(commits.CommitEngine, images.STALL)
 
 
 STEPS = {

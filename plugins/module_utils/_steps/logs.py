@@ -27,17 +27,8 @@ def read(
     deadline: int = 60,
 ) -> Json:
     """The logs of a session's containers: C(logs) has C(hostname), C(name), C(state) and C(text) of each."""
-    request = LogRequest(
-        session=session,
-        containers=containers,
-        ended=ended,
-        tail=tail,
-        since=since,
-        timestamps=timestamps,
-        total=total,
-        seconds=deadline,
-    )
-    return {"logs": read_logs(Engine(agent.docker_host, agent.timeout, agent.name), request)}
+    request = LogRequest(session, containers, tail, since, timestamps, total, deadline, ended)
+    return {"logs": read_logs(agent.connect(Engine), request)}
 
 
 STEPS = {"read": read}

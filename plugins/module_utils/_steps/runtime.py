@@ -18,7 +18,7 @@ from .step import Agent
 
 def install(agent: Agent, scripts: Json, applets: Sequence[str], image: str = REFERENCE_IMAGE) -> Json:
     """Fill the volume of the SSH runtime from the reference image, with these scripts by name, unless it is there."""
-    engine = Engine(agent.docker_host, agent.timeout, agent.name)
+    engine = agent.connect(Engine)
     return install_runtime(engine, image, Scripts(scripts, list(applets)), check=agent.check)
 
 

@@ -27,6 +27,10 @@ from .._planning.request import Request
 from .._planning.role_placement import never_fits
 from .step import Head
 
+# The parts of a decision that its result has as they are, and as lists.
+_SHOWN = ("reason", "expected_start", "has_next_command", "former_size", "restarts_all")
+_LISTED = ("new_limits", "missing", "failed_apps", "remove", "added")
+
 
 def place(
     head: Head,
@@ -94,19 +98,10 @@ def _shown(decision: Decision) -> Json:
         "outcome": decision.verdict,
         "session": decision.session.to_json(),
         "plan": decision.plan.to_short_json() if decision.plan else None,
-        "reason": decision.reason,
-        "expected_start": decision.expected_start,
-        "new_limits": list(decision.new_limits),
-        "has_next_command": decision.has_next_command,
-        "missing": list(decision.missing),
-        "failed_apps": list(decision.failed_apps),
-        "remove": list(decision.remove),
-        "former_size": decision.former_size,
-        "added": list(decision.added),
-        "removed": [list(one) for one in decision.removed],
-        "moves": [list(move) for move in decision.moves],
-        "restarts_all": decision.restarts_all,
         "fenced": dict(decision.fenced),
+        **{name: getattr(decision, name) for name in _SHOWN},
+        **{name: [list(one) for one in getattr(decision, name)] for name in ("removed", "moves")},
+        **{name: list(getattr(decision, name)) for name in _LISTED},
     }
 
 

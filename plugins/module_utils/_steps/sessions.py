@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
-from typing import Dict, List, Sequence
+from contextlib import closing
+from typing import Callable, List, Sequence
 
 from .._core.constants import RESTART_ALL
 from .._core.documents import Json
@@ -54,61 +54,39 @@ def list_all(
     C(samples) are the seconds of the past for which to return samples. C(logs) adds the kept logs to the newest session.
     C(whole_requests) keeps the private parts of requests of other users than C(viewer).
     """
-    wanted = _Wanted(name, owner, ended, state, limit, samples, logs, viewer, whole_requests)
-    reports = tuple(Agent.from_json(report) for report in agents)
+    reports, now = tuple(Agent.from_json(report) for report in agents), time.time()
+
+    def listed(store: Store) -> Json:
+        held, site = holdings(store, reports), read_policy(head.directory)
+        rows = store.select(name, owner, ended, SHOWN[state] if state else (), limit)
+        sessions, agent_rows = _sessions(store, rows, reports, site, now), list_agents(held, reports)
+        if logs and sessions:
+            sessions[-1]["logs"] = kept_logs(head.directory, sessions[-1]["id"])
+        return {
+            "time": now,
+            "sessions": [one if whole_requests else without_private(one, viewer) for one in sessions],
+            "agents": agent_rows,
+            "groups": list_groups(agent_rows, owner),
+            "owners": _owners(store, reports, agent_rows, held, site, owner),
+            "samples": read_samples(store, now - samples) if samples else [],
+        }
+
     try:
-        return _listed(head, Store(head.directory, read_only=True), wanted, reports)
+        return _read(Store(head.directory, read_only=True), reports, listed)
     except FullStoreError:
-        return _listed(head, Store.copy(head.directory), wanted, reports)
+        return _read(Store.copy(head.directory), reports, listed)
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """The parameters of a list."""
-
-    name: str | None
-    owner: str | None
-    ended: bool
-    state: str
-    limit: int
-    samples: int
-    logs: bool
-    viewer: str
-    whole_requests: bool
+def _read(store: Store, agents: Sequence[Agent], listed: Callable[[Store], Json]) -> Json:
+    """A list. Sessions of a lost store are listed from their labels; the store itself is not touched."""
+    with closing(store), store.transaction(keep=False):
+        adopt(store, agents, now=0.0)
+        return listed(store)
 
 
-def _listed(head: Head, store: Store, wanted: _Wanted, reports: Sequence[Agent]) -> Json:
-    now, owner = time.time(), wanted.owner
-    only = SHOWN[wanted.state] if wanted.state else ()
-    try:
-        # Sessions of a lost store are listed from their labels; the store itself is not touched.
-        with store.transaction(keep=False):
-            adopt(store, reports, now=0.0)
-            held, site = holdings(store, reports), read_policy(head.directory)
-            rows = store.select(wanted.name, owner, wanted.ended, only, wanted.limit)
-            order = {identity: turn for turn, identity in enumerate(turns(store, reports, site.queue, now), start=1)}
-            sessions = _sessions(store, rows, reports, order, now)
-            if wanted.logs and sessions:
-                sessions[-1]["logs"] = kept_logs(head.directory, sessions[-1]["id"])
-            agent_rows = list_agents(held, reports)
-            return {
-                "time": now,
-                "sessions": sessions
-                if wanted.whole_requests
-                else [without_private(one, wanted.viewer) for one in sessions],
-                "agents": agent_rows,
-                "groups": list_groups(agent_rows, owner),
-                "owners": _owners(store, reports, agent_rows, held, site, owner),
-                "samples": read_samples(store, now - wanted.samples) if wanted.samples else [],
-            }
-    finally:
-        store.close()
-
-
-def _sessions(
-    store: Store, rows: Sequence[Row], agents: Sequence[Agent], turn: Dict[str, int], now: float
-) -> List[Json]:
+def _sessions(store: Store, rows: Sequence[Row], agents: Sequence[Agent], site: SitePolicy, now: float) -> List[Json]:
     """The rows of the list, each with what people read of its state."""
+    order = {identity: turn for turn, identity in enumerate(turns(store, agents, site.queue, now), start=1)}
     found = [
         {
             **session,
@@ -116,7 +94,7 @@ def _sessions(
             "time_left": time_left(session, now),
             "overdue": is_overdue(row, now),
             "held": row.holder is not None and row.lease >= now,
-            "turn": turn.get(session["id"]),
+            "turn": order.get(session["id"]),
             "requested_here": _is_requested_here(store, session["id"]),
             "fenced": fenced_agents(store, session["id"]),
             **_restarts(session, now),

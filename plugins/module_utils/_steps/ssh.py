@@ -20,19 +20,19 @@ from .step import Agent
 
 def install(agent: Agent, plan: Json, bundle: str, containers: Sequence[str] = ()) -> Json:
     """Install the files of C(bundle) in these containers of the agent, or in all that have never been started."""
-    engine = Engine(agent.docker_host, agent.timeout, agent.name)
+    engine = agent.connect(Engine)
     installer = FileInstaller(engine, read_plan(plan), agent.name, Bundle.from_text(bundle))
     return installer.install(list(containers), agent.check)
 
 
 def find(agent: Agent, names: Sequence[str], network: str = "") -> Json:
     """C(found) are the running containers of the agent with these names, with their addresses in a network."""
-    return found_containers(Engine(agent.docker_host, agent.timeout, agent.name), names, network)
+    return found_containers(agent.connect(Engine), names, network)
 
 
 def install_set(agent: Agent, plan: Json, bundle: str, port: int) -> Json:
     """Install the files of C(bundle) in the running containers of a plan, and start SSH servers at the port."""
-    engine = Engine(agent.docker_host, agent.timeout, agent.name)
+    engine = agent.connect(Engine)
     return SetInstaller(engine, read_plan(plan), agent.name, Bundle.from_text(bundle), port).install(check=agent.check)
 
 

@@ -11,7 +11,7 @@ import inspect
 import os
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Callable, Dict, FrozenSet, Mapping
+from typing import Any, Callable, Dict, FrozenSet, Mapping, TypeVar
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
@@ -19,6 +19,8 @@ from .._core.constants import DOCKER_HOST
 from .._core.documents import Json
 from .._core.errors import ComputeError, InputError
 from .._module import at_least
+
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,10 @@ class Agent:
     fabric: str = ""
     mps: str = ""
     check: bool = False
+
+    def connect(self, engine: Callable[[str, int, str], Kind], least: int = 0) -> Kind:
+        """Its engine, of whose kind there are several. A request to it may take the timeout, or ``least`` seconds if that is more."""
+        return engine(self.docker_host, max(self.timeout, least), self.name)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from .step import Agent
 
 def describe(agent: Agent, addresses: List[str] | None = None, tokens: bool = False, deadline: int = 60) -> Json:
     """C(swarm) describes the engine's place in its Swarm; C(tokens) are those that others join with."""
-    engine = _engine(agent)
+    engine = agent.connect(swarm.SwarmEngine)
     place = swarm.settled_membership(engine, deadline_in(deadline))
     found: Json = {"swarm": _shown(agent, place, addresses)}
     return {**found, "tokens": engine.tokens()} if tokens else found
@@ -35,7 +35,7 @@ def join(
     deadline: int = 60,
 ) -> Json:
     """Join the Swarm of a manager at C(remote), or create one. Raises ConflictError for an engine in another Swarm."""
-    engine, end = _engine(agent), deadline_in(deadline)
+    engine, end = agent.connect(swarm.SwarmEngine), deadline_in(deadline)
     before = swarm.settled_membership(engine, end)
     if before["state"] == "active":
         if cluster and before["cluster_id"] and before["cluster_id"] != cluster:
@@ -53,7 +53,7 @@ def join(
 
 def leave(agent: Agent, addresses: List[str] | None = None) -> Json:
     """Leave the Swarm."""
-    engine = _engine(agent)
+    engine = agent.connect(swarm.SwarmEngine)
     before = swarm.membership(engine)
     if before["state"] == "inactive":
         return _change(agent, before, before, addresses)
@@ -64,13 +64,13 @@ def leave(agent: Agent, addresses: List[str] | None = None) -> Json:
 
 def set_roles(agent: Agent, nodes: Sequence[str], role: str, deadline: int = 60) -> Json:
     """Make nodes managers or workers; C(nodes) are those that changed. The agent is a manager."""
-    changed = swarm.set_roles(_engine(agent), nodes, role, deadline_in(deadline), check=agent.check)
+    changed = swarm.set_roles(agent.connect(swarm.SwarmEngine), nodes, role, deadline_in(deadline), check=agent.check)
     return {"changed": bool(changed), "nodes": changed}
 
 
 def remove_nodes(agent: Agent, nodes: Sequence[str], deadline: int = 60) -> Json:
     """Remove nodes that have left the Swarm; C(nodes) are those that were removed. The agent is a manager."""
-    changed = swarm.remove_nodes(_engine(agent), nodes, deadline_in(deadline), check=agent.check)
+    changed = swarm.remove_nodes(agent.connect(swarm.SwarmEngine), nodes, deadline_in(deadline), check=agent.check)
     return {"changed": bool(changed), "nodes": changed}
 
 
@@ -80,7 +80,7 @@ def fence(agent: Agent, nodes: Mapping[str, str], removes: bool, deadline: int =
     With C(removes), the Swarm removes them: only then it gives the addresses of their containers to others, and a node that comes back
     connects no container to an overlay network before it has joined again.
     """
-    engine = _engine(agent)
+    engine = agent.connect(swarm.SwarmEngine)
     listed = engine.nodes()
     for name, node in sorted(nodes.items()):
         state = str((listed[node].get("Status") or {}).get("State")) if node in listed else "down"
@@ -101,10 +101,6 @@ def _change(agent: Agent, before: Json, after: Json, addresses: List[str] | None
 
 def _shown(agent: Agent, place: Json, addresses: List[str] | None) -> Json:
     return {**place, "name": agent.name, "address": place["address"] or own_address(addresses or [])}
-
-
-def _engine(agent: Agent) -> swarm.SwarmEngine:
-    return swarm.SwarmEngine(agent.docker_host, agent.timeout, agent.name)
 
 
 STEPS = {
