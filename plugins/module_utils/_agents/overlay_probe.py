@@ -18,8 +18,8 @@ from .._core.errors import ComputeError
 from .._core.model import Network
 from .._core.waiting import deadline_in, wait_until
 from .._docker.client import Engine
+from .._docker.connection import persist
 from .._docker.payloads import network_body
-from .._docker.removal import persist
 from . import overlay_endpoint
 from .examination import OLD, json_lines, lasting_body, start_lasting
 

@@ -15,7 +15,7 @@ from .._core.documents import Json
 from .._core.errors import EngineError, StateError
 from .._core.waiting import wait_until
 from .._docker.client import AbsentError, Engine
-from .._docker.removal import persist
+from .._docker.connection import persist
 from .._docker.reports import engine_entry
 from . import host
 

@@ -10,11 +10,12 @@ import copy
 import re
 import threading
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Sequence, Set, TypeVar
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Set, TypeVar
 
 from .._core.calls import timed
 from .._core.constants import LABEL_SESSION
 from .._core.errors import ConflictError, EngineError, TakenError
+from .._core.waiting import retry_until
 from .error_text import advice, advice_of_silence, clean, is_taken
 
 HTTP_CONFLICT = 409
@@ -26,6 +27,7 @@ _UNKNOWN_TO_LEADER = re.compile(r"unknown method \w*Volumes? for service docker\
 
 
 Self = TypeVar("Self", bound="Connection")
+Value = TypeVar("Value")
 
 
 class AbsentError(EngineError):
@@ -136,3 +138,17 @@ def _root(error: BaseException | None) -> str:
 def label_filter(session: str = "") -> Dict[str, Sequence[str]]:
     """The engine's filter for what belongs to a session, or to any session."""
     return {"label": [LABEL_SESSION + "=" + session if session else LABEL_SESSION]}
+
+
+def persist(call: Callable[[], Value], deadline: float) -> Value:
+    """Call until the engine does not refuse; raises the last error at the deadline of the monotonic clock.
+
+    An engine refuses for a moment to remove what is in use: a container that it already removes, a network whose last
+    endpoint is leaving (https://github.com/moby/moby/issues/27754, https://github.com/moby/moby/issues/32634).
+    """
+    return retry_until(call, is_refusal, deadline)
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether an engine that answers has refused a request."""
+    return isinstance(error, (EngineError, ConflictError)) and not isinstance(error, UnreachableError)

@@ -17,9 +17,9 @@ from .._core.errors import ComputeError, ConflictError, EngineError, StateError,
 from .._core.model import Network, Plan
 from .._core.waiting import deadline_in, retry_until
 from .client import Engine
+from .connection import is_refusal
 from .ending import active
 from .payloads import MTU_OPTION, network_body, network_options
-from .removal import is_refusal
 
 HELD = "in use by task"
 ENDPOINTS = "active endpoints"

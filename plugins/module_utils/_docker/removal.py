@@ -8,21 +8,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Callable, Collection, Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple, TypeVar
+from typing import Callable, Collection, Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple
 
 from .._core.constants import LABEL_CONTAINER, LABEL_LAUNCH, LABEL_SESSION
 from .._core.documents import Json
-from .._core.errors import ComputeError, ConflictError, EngineError, StateError
+from .._core.errors import ComputeError, ConflictError, StateError
 from .._core.parallel import run_all
-from .._core.waiting import deadline_in, retry_until
-from .client import Engine, UnreachableError
+from .._core.waiting import deadline_in
+from .client import Engine
+from .connection import persist
 from .data_folders import folders_of, silent_folders, waiting_programs
 from .ending import active, end_programs, kill_all, survivors
 from .logs import LogRequest, read_logs
 from .read_only_root import goes_with_container, orphans
 from .reports import engine_name, is_ours, is_relay
-
-Value = TypeVar("Value")
 
 # Seconds for a request about a container whose file server is lost. The engine takes ten to kill a program that does not end.
 _HASTE = 30
@@ -58,20 +57,6 @@ class ContainerChanges:
             "diff": {"before": {"containers": self.before}, "after": {"containers": self.after}},
             **({} if self.failure is None else self.failure.to_result()),
         }
-
-
-def persist(call: Callable[[], Value], deadline: float) -> Value:
-    """Call until the engine does not refuse; raises the last error at the deadline of the monotonic clock.
-
-    An engine refuses for a moment to remove what is in use: a container that it already removes, a network whose last
-    endpoint is leaving (https://github.com/moby/moby/issues/27754, https://github.com/moby/moby/issues/32634).
-    """
-    return retry_until(call, is_refusal, deadline)
-
-
-def is_refusal(error: Exception) -> bool:
-    """Whether an engine that answers has refused a request."""
-    return isinstance(error, (EngineError, ConflictError)) and not isinstance(error, UnreachableError)
 
 
 def session_containers(engine: Engine, sessions: Sequence[str]) -> List[Json]:

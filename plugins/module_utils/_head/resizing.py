@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import Sequence, Tuple
 
 from .._core.constants import LABEL_SPEC
-from .._core.documents import Json
 from .._core.errors import StateError
 from .._core.model import Plan
 from .._core.reports import Agent, ObservedContainer
@@ -24,30 +23,18 @@ from .._planning.allocation import Allocation, check_folders
 from .._planning.placement import Placement, Shortfall, host_places, usable_ports
 from .._planning.policy_rules import check_policy, over_quota
 from .._planning.request import Request
-from .._planning.resizing import check_subnet, growth_demand, resized, with_sizes
+from .._planning.resizing import check_subnet, growth_demand, resized
 from .quotas import by_owner, uses
-from .row import Row
+from .row import Row, with_former
 from .store import Store
 from .turns import Context, Turns
 from .usage import held_plans
-
-_FORMER = "former_sizes"
-
-
-def former_sizes(row: Row) -> Tuple[int, ...]:
-    """The sizes before a growth that has not ended; none if the session does not grow."""
-    return tuple((row.holder or {}).get(_FORMER) or ())
-
-
-def held_with(holder: Json, former: Sequence[int]) -> Json:
-    """The holder of a session, with its sizes before the growth that has not ended."""
-    return {**holder, **({_FORMER: list(former)} if former else {})}
 
 
 def change_size(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Plan:
     """The plan in the sizes of the request, recorded under a lease. Raises a ComputeError if what is added has no place."""
     present = plan.session.sizes
-    former = former_sizes(row) or present
+    former = row.former_sizes or present
     room = _without_strangers(row, plan, context)
     added = _placed(store, row, plan, request, room) if _grows(present, request) else None
     row.plan = resized(
@@ -59,19 +46,10 @@ def change_size(store: Store, row: Row, plan: Plan, request: Request, context: C
         hosts=host_places(context.agents),
     )
     row.request, row.lease = request, context.now + context.lease
-    row.holder = held_with(context.holder, former if _grows(former, request) else ())
+    row.holder = with_former(context.holder, former if _grows(former, request) else ())
     store.note(row, context.now, _described(present, request))
     store.book(row, context.now, again=True)
     return row.plan
-
-
-def go_back(store: Store, row: Row, now: float) -> None:
-    """After a growth that has failed, the session is without what was added. What has left at the same time stays away."""
-    former = former_sizes(row)
-    if former and row.request and row.plan:
-        row.request = with_sizes(row.request, [min(pair) for pair in zip(former, row.request.sizes)])
-        row.plan = resized(row.plan, row.request, launch=row.launch)
-        store.book(row, now, again=True)
 
 
 def strangers(row: Row, plan: Plan, agents: Sequence[Agent], added: Sequence[str] = ()) -> Tuple[Tuple[str, str], ...]:

@@ -12,7 +12,7 @@ import os
 import pwd
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Sequence, Tuple
 
 from .._core.documents import Json
 from .._core.model import Plan
@@ -71,6 +71,8 @@ COLUMNS = (
 )  # fmt: skip
 
 
+# The key of a holder with the sizes before a growth.
+_FORMER = "former_sizes"
 # A decision reads all sessions that wait, and all that run, more than once.
 _MOST_DOCUMENTS = 8192
 
@@ -135,6 +137,11 @@ class Row:
         """The ID of its last launch; of a session that is known from its labels alone, its own."""
         return self.plan.session.launch if self.plan else self.id
 
+    @property
+    def former_sizes(self) -> Tuple[int, ...]:
+        """The sizes before a growth that has not ended; none if the session does not grow."""
+        return tuple((self.holder or {}).get(_FORMER) or ())
+
     def to_json(self) -> Json:
         """The session as results show it; the request and the plan are documents of their own."""
         return {
@@ -151,6 +158,11 @@ class Row:
             "created": self.created,
             "changed": self.changed,
         }
+
+
+def with_former(holder: Json, sizes: Sequence[int]) -> Json:
+    """The holder of a session, with its sizes before the growth that has not ended."""
+    return {**holder, **({_FORMER: list(sizes)} if sizes else {})}
 
 
 def held_by(plan: Plan) -> Tuple[int, int, float]:

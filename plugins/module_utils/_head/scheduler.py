@@ -33,12 +33,11 @@ from .._planning.resizing import added_since, is_resize, with_sizes
 from .adoption import rebuilt_plan
 from .awaited import REPLACED, check_awaited, give_up
 from .losses import note_nodes, relocated, to_clean
-from .resizing import change_size, former_sizes, held_with, strangers
-from .restarts import note_restart
+from .resizing import change_size, strangers
 from .retention import is_retired
-from .row import Row
+from .row import Row, with_former
 from .store import Store
-from .transitions import end_over
+from .transitions import end_over, note_restart
 from .turns import Context, Turns, with_start
 from .upkeep import adopt, cancel_old, expire, is_lost, removable
 from .usage import booked_on, ends_on, held_plans
@@ -163,13 +162,13 @@ def _repaired(
     up: Collection[Tuple[str, str]],
 ) -> Decision:
     """What is missing or too much, in the sizes of the request, under a lease of this controller."""
-    former = former_sizes(row)
+    former = row.former_sizes
     if request.sizes != plan.session.sizes:
         former = former or plan.session.sizes
         plan = change_size(store, row, plan, request, context)
     else:
         row.plan = plan = relaunched(plan, context.taken_names)
-        row.holder, row.lease = held_with(context.holder, former), context.now + context.lease
+        row.holder, row.lease = with_former(context.holder, former), context.now + context.lease
         store.save(row)
     missing = list(plan.containers) if decision.restarts_all else _missing(plan, up)
     added = added_since(plan, former)

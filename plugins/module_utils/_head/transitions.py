@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Sequence, Tuple
 
 from .._core import states
-from .._core.constants import LABEL_SESSION
+from .._core.constants import LABEL_SESSION, RESTART_ALL
 from .._core.documents import Json
 from .._core.exits import LIFETIME, LIMITS, LOST, limit_reached, what_happened
 from .._core.reports import Agent
+from .._planning.loss import RESTARTED, restart_turn
 from .._planning.plan import read_placement
+from .._planning.resizing import resized, with_sizes
 from .details import is_overdue
 from .listing import list_sessions
-from .resizing import go_back
 from .row import Row
 from .store import Store
 from .upkeep import adopt
@@ -92,7 +93,7 @@ def _failed(store: Store, change: Change) -> Tuple[str, Row | None]:
         return before, row
     if before == states.RUNNING:
         # A failed repair leaves the session as degraded as it was, and a failed growth in its former size.
-        go_back(store, row, change.now)
+        _go_back(store, row, change.now)
         row.holder, row.lease, row.reason = None, 0.0, change.reason
         store.save(row)
     elif before == states.PREPARING and change.retry and _may_retry(store, row):
@@ -102,6 +103,15 @@ def _failed(store: Store, change: Change) -> Tuple[str, Row | None]:
     elif before != states.TERMINATING and before not in states.ENDED:
         store.change(row, states.ERROR, change.now, change.reason)
     return before, row
+
+
+def _go_back(store: Store, row: Row, now: float) -> None:
+    """After a growth that has failed, the session is without what was added. What has left at the same time stays away."""
+    former = row.former_sizes
+    if former and row.request and row.plan:
+        row.request = with_sizes(row.request, [min(pair) for pair in zip(former, row.request.sizes)])
+        row.plan = resized(row.plan, row.request, launch=row.launch)
+        store.book(row, now, again=True)
 
 
 def _may_retry(store: Store, row: Row) -> bool:
@@ -205,6 +215,18 @@ def _holders(row: Row, change: Change) -> List[str]:
     if example is None:
         return [agent.name for agent in change.agents]
     return list(dict.fromkeys(read_placement(example.label(LABEL_SESSION + ".placement"))))
+
+
+def note_restart(store: Store, row: Row, agents: Sequence[Agent], now: float) -> bool:
+    """Whether all containers restart. Then it is counted, and the session has no result until its command has ended again."""
+    if row.plan is None or row.plan.session.on_failure != RESTART_ALL:
+        return False
+    [session] = list_sessions([row], agents)
+    restarts = row.plan.session.restarts
+    count = restart_turn(store.history(row.id), restarts, now).count + 1
+    row.result = ""
+    store.note(row, now, "%s (%d of %d): %s" % (RESTARTED, count, restarts, what_happened(session)))
+    return True
 
 
 CHANGES: Dict[str, Callable[[Store, Change], Tuple[str, Row | None]]] = {

@@ -21,12 +21,12 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.client imp
     UnreachableError,
     container_entries,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import persist
 from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import (
     AgentContainers,
     refusal,
     required_action,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import persist
 
 PLAN = Shape(launch="now").plan()
 
