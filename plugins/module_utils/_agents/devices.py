@@ -143,11 +143,7 @@ def nvidia_use() -> List[Json]:
 
 
 def parse_gpu_use(text: str) -> List[Json]:
-    """The devices in the program's output. A device that does not report an amount has None.
-
-    >>> parse_gpu_use("GPU-1, 37, 1024, 2048\\n")
-    [{'id': 'GPU-1', 'percent': 37, 'memory': 1073741824, 'capacity': 2147483648}]
-    """
+    """The devices in the program's output. A device that does not report an amount has None."""
     rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines()]
     return [
         {

@@ -118,11 +118,7 @@ def listed_gpus(text: str) -> List[Tuple[str, List[str]]]:
 
 
 def nvlinks(text: str) -> Dict[str, int]:
-    """The number of GPUs in the output of ``nvidia-smi topo -m``, and of pairs of them that NVLinks connect (NV and their number).
-
-    >>> nvlinks("\\t\\x1b[4mGPU0\\tGPU1\\tNIC0\\x1b[0m\\nGPU0\\t X \\tNV4\\tSYS\\nGPU1\\tNV4\\t X \\tSYS\\n")
-    {'gpus': 2, 'linked': 1}
-    """
+    """The number of GPUs in the output of ``nvidia-smi topo -m``, and of pairs of them that NVLinks connect (NV and their number)."""
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).split() for line in text.splitlines()]
     head = next((line for line in lines if line[:1] == ["GPU0"]), [])
     gpus = [name for name in head if _GPU.fullmatch(name)]

@@ -17,22 +17,14 @@ BY_DIGEST = "cluster-compute/by-digest:"
 
 
 def registry_of(reference: str) -> str:
-    """The registry of a reference.
-
-    >>> registry_of("pytorch/pytorch"), registry_of("localhost:5000/a:1"), registry_of("quay.io/a/b@sha256:0")
-    ('docker.io', 'localhost:5000', 'quay.io')
-    """
+    """The registry of a reference."""
     first, slash, _rest = reference.partition("/")
     is_host = slash and ("." in first or ":" in first or first == "localhost")
     return first if is_host else HUB
 
 
 def split(reference: str) -> Tuple[str, str]:
-    """The repository of a reference, and the tag or digest in it.
-
-    >>> split("localhost:5000/a"), split("a:1"), split("a:1@sha256:0")
-    (('localhost:5000/a', 'latest'), ('a', '1'), ('a', 'sha256:0'))
-    """
+    """The repository of a reference, and the tag or digest in it."""
     name, _at, digest = reference.partition("@")
     head, colon, tag = name.rpartition(":")
     if not colon or "/" in tag:
@@ -67,11 +59,7 @@ def own_digest(reference: str) -> str:
 
 
 def digest_of(repository: str, digests: Sequence[str]) -> str:
-    """The digest of an image in this repository, from the digests that an engine lists for the image.
-
-    >>> digest_of("docker.io/library/a", ["b@sha256:1", "a@sha256:2"])
-    'sha256:2'
-    """
+    """The digest of an image in this repository, from the digests that an engine lists for the image."""
     wanted = _familiar(repository)
     found = (text.partition("@") for text in digests)
     return next((digest for name, _at, digest in found if _familiar(name) == wanted), "")

@@ -45,11 +45,7 @@ _NUMBER = matching("[0-9]{1,4}")
 
 
 def flaw(labels: Mapping[str, str]) -> str:
-    """The name of the first label that cannot be read; empty if all can. A label that is absent or empty has no flaw.
-
-    >>> flaw({"cluster.compute.container.rank": "first"})
-    'cluster.compute.container.rank'
-    """
+    """The name of the first label that cannot be read; empty if all can. A label that is absent or empty has no flaw."""
     return next((name for name, check in _CHECKS.items() if labels.get(name) and not _passes(check, labels[name])), "")
 
 

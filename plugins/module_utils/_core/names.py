@@ -80,9 +80,6 @@ def random_name(source: random.Random | None = None) -> str:
 def container_names(owner: str, session: str, hostname: str, session_id: str) -> Tuple[str, str]:
     """The engine's names that a container can have: a predictable name, so that ``docker ps`` reads well, and another name that it
     gets if something else has the first.
-
-    >>> container_names("alice", "train", "main1", "3614fdf3-0e04-4a4b")
-    ('alice.train.main1', 'alice.train.main1.3614fdf3')
     """
     name = f"{owner}.{session}.{hostname}"
     return name, f"{name}.{session_id[:8]}"
@@ -113,9 +110,6 @@ def network_name(owner: str, session: str, session_id: str) -> str:
 
     A Swarm accepts only a DNS label: no dot, at most 63 characters
     (https://github.com/moby/swarmkit/blob/master/manager/controlapi/common.go).
-
-    >>> network_name("alice", "my.train", "3614fdf3-0e04-4a4b")
-    'alice-my-train-3614fdf3'
     """
     readable = (f"{owner}-{session}").replace(".", "-")[:54].rstrip("-_")
     return f"{readable}-{session_id[:8]}"

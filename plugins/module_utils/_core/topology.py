@@ -35,11 +35,7 @@ class Member:
 
 
 def members(size: int, roles: Sequence[Role] = ()) -> List[Member]:
-    """All members in rank order: main1, sub1, sub2 … (sub9 before sub10); with roles, role by role.
-
-    >>> [member.hostname for member in members(3)]
-    ['main1', 'sub1', 'sub2']
-    """
+    """All members in rank order: main1, sub1, sub2 … (sub9 before sub10); with roles, role by role."""
     counts = [(role.name, role.size) for role in roles] or [(MAIN, 1), (SUB, size - 1)]
     places = [(role, index) for role, count in counts for index in range(1, count + 1)]
     return [Member(role, index, rank) for rank, (role, index) in enumerate(places)]
@@ -56,11 +52,7 @@ def order_of(hostname: str) -> Tuple[bool, str, int]:
 
 
 def replicas(roles: Sequence[str]) -> str:
-    """The number of containers of each role, in the order in which the roles appear.
-
-    >>> replicas(["main", "sub", "sub"])
-    'main:1,sub:2'
-    """
+    """The number of containers of each role, in the order in which the roles appear."""
     counts: Dict[str, int] = {}
     for role in roles:
         counts[role] = counts.get(role, 0) + 1
@@ -68,11 +60,7 @@ def replicas(roles: Sequence[str]) -> str:
 
 
 def local_ranks(agents: Sequence[str]) -> List[int]:
-    """The place of each rank among the ranks on the same agent, given every rank's agent in rank order.
-
-    >>> local_ranks(["a", "a", "b", "b"])
-    [0, 1, 0, 1]
-    """
+    """The place of each rank among the ranks on the same agent, given every rank's agent in rank order."""
     seen: Dict[str, int] = {}
     result = []
     for agent in agents:
@@ -82,11 +70,7 @@ def local_ranks(agents: Sequence[str]) -> List[int]:
 
 
 def waves(roles: Sequence[Role]) -> List[Tuple[str, ...]]:
-    """The names of roles that start together, first to last. Roles that wait for each other are left out.
-
-    >>> waves([Role("main", after=("ps",)), Role("ps"), Role("worker", after=("ps",))])
-    [('ps',), ('main', 'worker')]
-    """
+    """The names of roles that start together, first to last. Roles that wait for each other are left out."""
     found: List[Tuple[str, ...]] = []
     started: List[str] = []
     while True:

@@ -20,11 +20,7 @@ _CPUS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
 
 def parse_bytes(value: object, variable: str = "memory") -> int:
-    """Bytes from ``512m``, ``16g``, ``1.5GiB`` or a plain number; units are binary, as Docker's are.
-
-    >>> parse_bytes("64m")
-    67108864
-    """
+    """Bytes from ``512m``, ``16g``, ``1.5GiB`` or a plain number; units are binary, as Docker's are."""
     match = None if isinstance(value, bool) else _BYTES.fullmatch(str(value).strip())
     if match is None:
         raise InputError(variable, value, "must be a number with an optional unit b, k, m, g or t, as in 512m or 16g")
@@ -32,11 +28,7 @@ def parse_bytes(value: object, variable: str = "memory") -> int:
 
 
 def parse_cpus(value: object, variable: str = "cpus") -> int:
-    """Thousandths of a CPU from ``4``, ``0.5`` or ``1.25``.
-
-    >>> parse_cpus("0.5")
-    500
-    """
+    """Thousandths of a CPU from ``4``, ``0.5`` or ``1.25``."""
     text = "" if isinstance(value, bool) else str(value).strip()
     millicpus = Decimal(text) * 1000 if _CPUS.fullmatch(text) else Decimal("0.5")
     if millicpus != int(millicpus):
@@ -45,11 +37,7 @@ def parse_cpus(value: object, variable: str = "cpus") -> int:
 
 
 def show_bytes(amount: int) -> str:
-    """An amount with one decimal at most: ``16g``, ``512m``, ``1.5g``. It is rounded down, so that free memory is never overstated.
-
-    >>> show_bytes(1610612736)
-    '1.5g'
-    """
+    """An amount with one decimal at most: ``16g``, ``512m``, ``1.5g``. It is rounded down, so that free memory is never overstated."""
     for unit in ("t", "g", "m", "k"):
         if amount >= _UNITS[unit]:
             return _plain(Decimal(amount * 10 // _UNITS[unit]) / 10) + unit
@@ -57,10 +45,7 @@ def show_bytes(amount: int) -> str:
 
 
 def show_cpus(millicpus: int) -> str:
-    """
-    >>> show_cpus(1500)
-    '1.5'
-    """
+    """CPUs with as many decimals as they need: ``1.5``."""
     return _plain(Decimal(millicpus) / 1000)
 
 

@@ -198,9 +198,6 @@ def parse_exit(text: bytes | None) -> Json:
     """An exit code, and whether memory ran out; ``exit_code`` is None while the command runs.
 
     Root of the container may have written anything: text that is not an exit code is a failure, with a reason.
-
-    >>> parse_exit(b"137 oom\\n")
-    {'exit_code': 137, 'oom_killed': True, 'reason': ''}
     """
     if text is None:
         return {"exit_code": None, "oom_killed": False, "reason": ""}

@@ -32,11 +32,7 @@ def active(listed: Sequence[Json]) -> List[Json]:
 
 
 def grace_of(listed: Json) -> int:
-    """Seconds between TERM and KILL in a container of the engine's list; the default without a valid label.
-
-    >>> grace_of({"Labels": {"cluster.compute.session.grace": "30"}})
-    30
-    """
+    """Seconds between TERM and KILL in a container of the engine's list; the default without a valid label."""
     text = str((listed.get("Labels") or {}).get(LABEL_GRACE, ""))
     return int(text) if text.isdigit() and len(text) < 8 else GRACE
 

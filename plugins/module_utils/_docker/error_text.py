@@ -94,11 +94,7 @@ def is_taken(text: str) -> bool:
 
 
 def clean(text: str) -> str:
-    """The engine's message as one line, without prefixes that name its internal functions.
-
-    >>> clean('OCI runtime create failed: runc create failed: exec: "x": not found: unknown')
-    'exec: "x": not found'
-    """
+    """The engine's message as one line, without prefixes that name its internal functions."""
     line = _NOISE_PATTERN.sub("", " ".join(text.split()))
     line = re.sub(r"(?:: unknown|[.\s])+$", "", line)
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"

@@ -93,11 +93,7 @@ def slot_of(gateway: str, address: str) -> int:
 
 
 def host_subnet(addresses: Sequence[str]) -> Subnet:
-    """The smallest subnet that has the addresses of hosts, and one below them in place of a gateway.
-
-    >>> host_subnet(["192.0.2.5", "192.0.2.7"]).subnet
-    '192.0.2.4/30'
-    """
+    """The smallest subnet that has the addresses of hosts, and one below them in place of a gateway."""
     numbers = [int(ipaddress.IPv4Address(address)) for address in addresses]
     lowest, highest = min(numbers) - 1, max(numbers)
     network = ipaddress.IPv4Network((lowest, 32))
@@ -117,10 +113,7 @@ def choose_port(preferred: int | None, first: int, last: int, taken: Set[int]) -
 
 
 def parse_port_range(text: object, variable: str = "session_port_range") -> Tuple[int, int]:
-    """
-    >>> parse_port_range("30000-31000")
-    (30000, 31000)
-    """
+    """The first and the last port of a text such as ``30000-31000``."""
     match = re.fullmatch(r"([0-9]{4,5})-([0-9]{4,5})", str(text))
     first, last = (int(match.group(1)), int(match.group(2))) if match else (0, 0)
     if 1024 <= first <= last <= 65535:

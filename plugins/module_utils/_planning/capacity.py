@@ -234,10 +234,7 @@ def _times(part: float, fraction: float, shares: float) -> int:
 
 
 def parse_cpuset(text: str) -> Set[int]:
-    """
-    >>> sorted(parse_cpuset("0-2,5"))
-    [0, 1, 2, 5]
-    """
+    """The CPUs of a text such as ``0-2,5``."""
     cpus: Set[int] = set()
     for part in filter(None, text.split(",")):
         first, _dash, last = part.partition("-")

@@ -121,11 +121,7 @@ def _checked(where: str, name: Any, value: Any) -> Environment:
 
 
 def with_environment(values: Mapping[str, Any], table: Table) -> Dict[str, Any]:
-    """The variables by full name, with the image, apps, command and variables of the environment that ``session_image`` names.
-
-    >>> with_environment({"session_image": "lab"}, SHIPPED)["session_image"]
-    'cluster-compute/lab:1.0'
-    """
+    """The variables by full name, with the image, apps, command and variables of the environment that ``session_image`` names."""
     found = dict(values)
     name, _colon, version = str(values.get("session_image") or "reference").partition(":")
     entry = table.get(name, {})
@@ -174,11 +170,7 @@ def listed(table: Table) -> List[Dict[str, Any]]:
 
 
 def to_build(names: Any) -> List[Dict[str, str]]:
-    """Builds in their order: an environment comes after the environment that it extends.
-
-    >>> [build["image"] for build in to_build(["lab"])]
-    ['cluster-compute/lab:1.0']
-    """
+    """Builds in their order: an environment comes after the environment that it extends."""
     builds: Dict[str, Dict[str, str]] = {}
     for name in rules.check_list("environments", _as_list(names)):
         chain = [_check_built(name)]

@@ -132,13 +132,7 @@ def deployment(
 
 
 def controller_address(host: str, connection: str = "ssh", ansible_host: str = "") -> str:
-    """Where the controller reaches a host, from its inventory variables.
-
-    >>> controller_address("agent1", ansible_host="192.0.2.1")
-    '192.0.2.1'
-    >>> controller_address("agent1", connection="local")
-    '127.0.0.1'
-    """
+    """Where the controller reaches a host, from its inventory variables."""
     return LOOPBACK if connection == "local" else ansible_host or host
 
 

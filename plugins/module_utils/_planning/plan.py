@@ -174,11 +174,7 @@ def relaunched(plan: Plan, taken_names: Mapping[str, Collection[str]]) -> Plan:
 
 
 def container_id(session_id: str, hostname: str) -> str:
-    """The ID of a container: main1 has the session's own, and that of a sub is derived from it.
-
-    >>> container_id("3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11", "main1")
-    '3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11'
-    """
+    """The ID of a container: main1 has the session's own, and that of a sub is derived from it."""
     return session_id if hostname == "main1" else str(uuid.uuid5(uuid.UUID(session_id), hostname))
 
 
@@ -194,10 +190,7 @@ def show_placement(agents: Sequence[str]) -> str:
 
 
 def read_placement(text: str) -> Tuple[str, ...]:
-    """
-    >>> read_placement('[["a",2],["b",1]]')
-    ('a', 'a', 'b')
-    """
+    """The agent of every rank, from the label."""
     return tuple(agent for agent, count in json.loads(text) for dummy in range(count))
 
 

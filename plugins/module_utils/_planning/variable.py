@@ -182,13 +182,7 @@ USER: Dict[str, Documentation] = {
 
 
 def from_text(variable: str, value: Any) -> Any:
-    """The value of a variable that a user has written as text, one entry in each line. Other values stay as they are.
-
-    >>> from_text("session_apps", "jupyterlab\\n")
-    ['jupyterlab']
-    >>> from_text("session_environment", "A=1\\nB=x=y")
-    {'A': '1', 'B': 'x=y'}
-    """
+    """The value of a variable that a user has written as text, one entry in each line. Other values stay as they are."""
     read = _READ.get(variable)
     if read is None or not isinstance(value, str):
         return value

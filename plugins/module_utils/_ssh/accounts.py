@@ -17,14 +17,7 @@ NOGROUP_GID = 65534
 
 
 def merged_passwd(text: str, user: User, shell: str) -> str:
-    """Insert the user after root: if several names share a uid, ``id`` shows the first.
-
-    >>> print(merged_passwd("bob:x:1000:1000::/home/bob:/bin/sh", User(), "/bin/sh"), end="")
-    root:x:0:0:root:/root:/bin/sh
-    work:x:1000:1000::/home/work:/bin/sh
-    bob:x:1000:1000::/home/bob:/bin/sh
-    sshd:x:999:65534::/run/sshd:/usr/sbin/nologin
-    """
+    """Insert the user after root: if several names share a uid, ``id`` shows the first."""
     lines = text.split("\n")
     root = _named(lines, "root") or ["root:x:0:0:root:/root:" + shell]
     own = "%s:x:%d:%d::%s:%s" % (user.name, user.uid, user.gid, user.home, shell)
@@ -34,14 +27,7 @@ def merged_passwd(text: str, user: User, shell: str) -> str:
 
 
 def merged_group(text: str, user: User, device_groups: Sequence[int] = ()) -> str:
-    """Insert the user's group after the group of root, and make the user a member of the groups that may use devices.
-
-    >>> print(merged_group("video:x:44:bob", User(), [44, 105]), end="")
-    root:x:0:
-    work:x:1000:
-    video:x:44:bob,work
-    device105:x:105:work
-    """
+    """Insert the user's group after the group of root, and make the user a member of the groups that may use devices."""
     lines = text.split("\n")
     root = _named(lines, "root") or ["root:x:0:"]
     others = _except(lines, {"root", user.name})

@@ -52,11 +52,7 @@ def index_lines(apps: Sequence[App], mark: str = "") -> Dict[str, str]:
 
 
 def parse_index(text: str) -> Dict[str, str]:
-    """The lines of an index by app. Root of the container may have written any other line, which is left out.
-
-    >>> parse_index("lab 8888 /api 0f\\nend\\n \\n")
-    {'lab': 'lab 8888 /api 0f\\n'}
-    """
+    """The lines of an index by app. Root of the container may have written any other line, which is left out."""
     lines = [line for line in text.split("\n") if _LINE.fullmatch(line)]
     return {line.partition(" ")[0]: line + "\n" for line in lines}
 

@@ -57,20 +57,12 @@ def hostnames(plan: Plan) -> str:
 
 
 def hydra_hostfile(text: str) -> str:
-    """The same hostfile for Hydra, the launcher of MPICH and its family.
-
-    >>> hydra_hostfile("main1 slots=2\\nsub1 slots=2\\n")
-    'main1:2\\nsub1:2\\n'
-    """
+    """The same hostfile for Hydra, the launcher of MPICH and its family."""
     return text.replace(" slots=", ":")
 
 
 def deepspeed_hostfile(text: str, has_gpus: bool) -> str:
-    """The same hostfile for DeepSpeed: without GPUs, one process in each container, as torchrun has it.
-
-    >>> deepspeed_hostfile("main1 slots=16\\n", False), deepspeed_hostfile("main1 slots=2\\n", True)
-    ('main1 slots=1\\n', 'main1 slots=2\\n')
-    """
+    """The same hostfile for DeepSpeed: without GPUs, one process in each container, as torchrun has it."""
     return text if has_gpus else re.sub("slots=[0-9]+", "slots=1", text)
 
 

@@ -63,11 +63,7 @@ def environments_table(environments: Sequence[Json]) -> List[str]:
 
 
 def usage_lines(usage: Sequence[Json], month: str | None = None) -> List[str]:
-    """What owners have used, by month, or in this one.
-
-    >>> usage_lines([])
-    ['No session has held anything.']
-    """
+    """What owners have used, by month, or in this one."""
     if not usage:
         return [f"No session has held anything{f' in {month}' if month else ''}."]
     rows = [[_rounded(entry[column]) for column in _OF_USAGE] for entry in usage]
