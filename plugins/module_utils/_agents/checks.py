@@ -11,7 +11,7 @@ from typing import Callable, List, Tuple
 
 from .._core.constants import BRIDGE_PORTS
 from .._core.documents import Json
-from .._core.errors import ConflictError
+from .._core.errors import ConflictError, few
 from .._core.units import show_bytes
 from .._docker.payloads import ROTATING
 from .._planning.addresses import choose_subnet
@@ -232,10 +232,9 @@ def _gpu_health(report: Json, _required: Requirements) -> Verdict:
         return OK, "not checked: no GPU of NVIDIA, or no nvidia-smi", ""
     if not sick:
         return OK, "%d green" % len(report["gpu_health"]), ""
-    found = "; ".join(f"{gpu['id']} is {gpu['state']}: {', '.join(gpu['reasons'])}" for gpu in sick[:_SHOWN_GPUS])
-    more = "; and %d more" % (len(sick) - _SHOWN_GPUS) if len(sick) > _SHOWN_GPUS else ""
+    found = few([f"{gpu['id']} is {gpu['state']}: {', '.join(gpu['reasons'])}" for gpu in sick], _SHOWN_GPUS, "; ")
     remedy = f"see nvidia-smi -q -i {sick[0]['id']} and dmesg there, then reset or replace it"
-    return WARN, found + more, remedy
+    return WARN, found, remedy
 
 
 def _gpu_sharing(report: Json, _required: Requirements) -> Verdict:

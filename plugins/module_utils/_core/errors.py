@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any, Dict, List, Match, Tuple
+from typing import Any, Dict, List, Match, Sequence, Tuple
 
 # Colours, as progress bars and loggers print them: without them the text is the same.
 _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
@@ -39,6 +39,17 @@ def visible_lines(content: bytes) -> List[str]:
 def _escaped(found: Match[str]) -> str:
     code = ord(found.group())
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def few(words: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first words as a part of a message, and how many more there are.
+
+    >>> few(["a", "b", "c"], 2), few(["a", "b"], 1, "; ")
+    ('a, b and 1 more', 'a; and 1 more')
+    """
+    more = len(words) - most
+    end = " and" if between == ", " else f"{between}and"
+    return between.join(words[:most]) + (f"{end} {more} more" if more > 0 else "")
 
 
 class ComputeError(Exception):

@@ -20,7 +20,7 @@ from typing import Any, Callable, Generic, Iterator, List, Mapping, Tuple, TypeV
 from .errors import InputError
 from .units import parse_bytes, show_bytes
 
-LEAST_LOG, LEAST_DISK = 64 << 10, 16 << 20
+LEAST_DISK = 16 << 20
 # The grammar of https://github.com/distribution/reference: a registry, components in lower case, a tag, a digest.
 _COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _IMAGE = re.compile(
@@ -86,11 +86,19 @@ def check_image(variable: str, value: Any) -> str:
     return value
 
 
-def check_log_size(variable: str, value: Any) -> int:
-    size = parse_bytes(value, variable)
-    if size < LEAST_LOG:
-        raise InputError(variable, value, f"must be at least {show_bytes(LEAST_LOG)}")
-    return size
+def bytes_from(least: int) -> Callable[[str, Any], int]:
+    """The rule of an amount of bytes."""
+
+    def check(variable: str, value: Any) -> int:
+        size = parse_bytes(value, variable)
+        if size < least:
+            raise InputError(variable, value, f"must be at least {show_bytes(least)}")
+        return size
+
+    return check
+
+
+check_log_size = bytes_from(64 << 10)
 
 
 def check_disk(variable: str, value: Any) -> int:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Collection, Iterable, Iterator, List, Sequence
 from .._core.bounded import PATIENCE, existing, silence
 from .._core.constants import RUNTIME_PATH
 from .._core.documents import Json
-from .._core.errors import ComputeError, InputError, StateError
+from .._core.errors import ComputeError, InputError, StateError, few
 from .._core.model import Container, Session
 from .._core.paths import covers
 
@@ -65,11 +65,8 @@ def waiting_programs(names: Sequence[str], folders: Collection[str], agent: str)
     >>> waiting_programs(["alice.train.main1"], ["/srv/data"], "node1")
     'alice.train.main1: on node1 a program waits for /srv/data, which does not answer; run the end again when its file server is back.'
     """
-    shown = ", ".join(names[:_MOST_NAMES])
-    if len(names) > _MOST_NAMES:
-        shown += " and %d more" % (len(names) - _MOST_NAMES)
     message = "%s: on %s a program waits for %s, which does not answer; run the end again when its file server is back."
-    return message % (shown, agent, ", ".join(sorted(folders)))
+    return message % (few(names, _MOST_NAMES), agent, ", ".join(sorted(folders)))
 
 
 def _all_folders(listed: Iterable[Json]) -> List[str]:

@@ -21,9 +21,10 @@ from .._core.errors import ComputeError, ConflictError, InputError, StateError
 from .._core.model import Container, Plan
 from .._core.waiting import deadline_in
 from .client import Engine
-from .networks import LEAVING, is_shared, session_of
+from .networks import LEAVING, is_shared
 from .networks import absent as networks_absent
 from .removal import session_containers
+from .reports import session_of
 
 DRIVER = "macvlan"
 # The engine takes its own connection to this network away from a container that gets another network with a gateway, and the published

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Collection, Dict, List, Sequence, Tuple
+from typing import Collection, List, Sequence, Tuple
 
-from .._core.constants import LABEL_SESSION
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, EngineError, StateError, TakenError
 from .._core.model import Network, Plan
@@ -20,6 +19,7 @@ from .client import Engine
 from .connection import is_refusal
 from .ending import active
 from .payloads import MTU_OPTION, network_body, network_options
+from .reports import session_of
 
 HELD = "in use by task"
 ENDPOINTS = "active endpoints"
@@ -110,11 +110,6 @@ def is_shared(network: Json) -> bool:
     return network.get("Scope") == "swarm"
 
 
-def session_of(network: Json) -> str:
-    """The session whose label the network has; empty without one."""
-    return str((network.get("Labels") or {}).get(LABEL_SESSION, ""))
-
-
 def shape(network: Network) -> Json:
     """A network as results and differences show it."""
     shown = ("name", "driver", "subnet", "gateway", "ip_range", "mtu", "encrypted")
@@ -123,11 +118,10 @@ def shape(network: Network) -> Json:
 
 def _check(found: Json, plan: Plan) -> None:
     """Refuse a network that is not the session's, and a network of the session that differs from the plan: it may be in use."""
-    owner = (found.get("Labels") or {}).get(LABEL_SESSION, "")
-    if owner != plan.session.id:
+    if session_of(found) != plan.session.id:
         message = "On %s the network %s (%s) does not belong to this session; remove or rename it."
         raise ConflictError(message % (place_of(plan), found["Name"], found["Id"][:12]), place_of(plan))
-    wrong = [key for key, value in _wanted(plan.network).items() if value != _observed(found)[key]]
+    wrong = _differences(found, plan.network)
     if wrong:
         message = "Network %s has another %s than the plan; terminate the session before launching it again."
         raise StateError(message % (found["Name"], " and ".join(wrong)), found["Name"])
@@ -138,25 +132,17 @@ def place_of(plan: Plan) -> str:
     return "the Swarm" if plan.network.driver == "overlay" else plan.main.agent
 
 
-def _wanted(network: Network) -> Dict[str, object]:
-    options = network_options(network)
-    return {
-        "driver": network.driver,
-        "subnet": network.subnet,
-        "mtu": options.get(MTU_OPTION),
-        "encrypted": "encrypted" in options,
-    }
-
-
-def _observed(found: Json) -> Dict[str, object]:
+def _differences(found: Json, network: Network) -> List[str]:
+    """What a network of the engine has otherwise than the plan."""
+    wanted, options = network_options(network), found.get("Options") or {}
     pools = (found.get("IPAM") or {}).get("Config") or [{}]
-    options = found.get("Options") or {}
-    return {
-        "driver": found.get("Driver", ""),
-        "subnet": pools[0].get("Subnet", ""),
-        "mtu": options.get(MTU_OPTION),
-        "encrypted": "encrypted" in options,
+    pairs = {
+        "driver": (network.driver, found.get("Driver", "")),
+        "subnet": (network.subnet, pools[0].get("Subnet", "")),
+        "mtu": (wanted.get(MTU_OPTION), options.get(MTU_OPTION)),
+        "encrypted": ("encrypted" in wanted, "encrypted" in options),
     }
+    return [name for name, (asked, seen) in pairs.items() if asked != seen]
 
 
 def _manages(engine: Engine) -> bool:

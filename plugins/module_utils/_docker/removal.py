@@ -21,7 +21,7 @@ from .data_folders import folders_of, silent_folders, waiting_programs
 from .ending import active, end_programs, kill_all, survivors
 from .logs import LogRequest, read_logs
 from .read_only_root import goes_with_container, orphans
-from .reports import engine_name, is_ours, is_relay
+from .reports import engine_name, is_ours, is_relay, session_of
 
 # Seconds for a request about a container whose file server is lost. The engine takes ten to kill a program that does not end.
 _HASTE = 30
@@ -81,7 +81,7 @@ def ended_volumes(engine: Engine, sessions: Sequence[str], going: Sequence[Json]
         return [], []
     leaving = {container["Id"] for container in going}
     others = [container for container in engine.containers(everyone=True) if container["Id"] not in leaving]
-    alive = {_session_of(item) for item in [*filter(is_ours, others), *engine.networks()]} - set(sessions)
+    alive = {session_of(item) for item in [*filter(is_ours, others), *engine.networks()]} - set(sessions)
     going_along = mounted(going)
     volumes = [volume for volume in volumes if not goes_with_container(volume, going_along)]
     return sort_volumes(volumes, sessions, mounted(others), alive)
@@ -103,7 +103,7 @@ def sort_volumes(
     """
     go, left = [], []
     for volume in volumes:
-        name, session = volume["Name"], _session_of(volume)
+        name, session = volume["Name"], session_of(volume)
         if name not in used and (session in sessions or session not in alive):
             go.append(name)
         elif session in sessions:
@@ -135,11 +135,6 @@ def remove_volumes(engine: Engine, names: Iterable[str], deadline: float) -> Lis
 def state_of(listed: Json | None) -> str:
     """The state of a container in the engine's list; ``absent`` without an entry."""
     return str(listed["State"]) if listed else "absent"
-
-
-def _session_of(item: Json) -> str:
-    """The session of a container, network or volume in the engine's lists."""
-    return str((item.get("Labels") or {}).get(LABEL_SESSION, ""))
 
 
 @dataclass(frozen=True)

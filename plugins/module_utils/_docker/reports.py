@@ -117,15 +117,19 @@ def container_entry(listed: Json, inspected: Json | None = None) -> Json:
     }
 
 
+def session_of(item: Json) -> str:
+    """The session whose label a container, network or volume in the engine's lists has; empty without one."""
+    return str((item.get("Labels") or {}).get(LABEL_SESSION, ""))
+
+
 def network_entry(network: Json) -> Json:
     """Any network: its subnets, which a new subnet must not overlap, and its session."""
     pools = (network.get("IPAM") or {}).get("Config") or []
-    session = (network.get("Labels") or {}).get(LABEL_SESSION, "")
     return {
         "name": network.get("Name", ""),
         "driver": network.get("Driver", ""),
         "subnets": [pool["Subnet"] for pool in pools if pool.get("Subnet")],
-        "session": session if UUID(session) else "",
+        "session": session_of(network) if UUID(session_of(network)) else "",
     }
 
 

@@ -11,27 +11,26 @@ Several users may write to the folder, so nothing here follows a link.
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager, suppress
-from typing import Iterator, List, Sequence
+from contextlib import suppress
+from typing import List, Sequence
 
 from .._core.documents import Json
 from .._core.errors import StateError
-from .state_folder import PRIVATE, SHARED, is_shared, set_rights
+from .state_folder import PRIVATE, SHARED, is_shared, opened, set_rights
 
 _SUFFIX = ".log"
 # Neither a link nor a pipe that blocks.
 _NO_SURPRISE = os.O_NOFOLLOW | os.O_NONBLOCK
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 def keep_logs(folder: str, session_id: str, results: Sequence[Json]) -> None:
     """Keep the log of each container as a file in the folder of its session."""
     try:
         os.makedirs(folder, mode=PRIVATE, exist_ok=True)
-        with _opened(folder) as state:
+        with opened(folder) as state:
             with suppress(FileExistsError):
                 os.mkdir(session_id, PRIVATE, dir_fd=state)
-            with _opened(session_id, state) as own:
+            with opened(session_id, state) as own:
                 _keep_all(own, os.fstat(state), [log for result in results for log in result.get("logs") or ()])
     except OSError as error:
         message = "Not all logs could be kept in %s: %s; free some space there."
@@ -41,22 +40,13 @@ def keep_logs(folder: str, session_id: str, results: Sequence[Json]) -> None:
 def kept_logs(folder: str, session_id: str) -> List[Json]:
     """The logs that ``keep_logs`` kept, by hostname; empty if there are none."""
     try:
-        with _opened(folder) as state, _opened(session_id, state) as own:
+        with opened(folder) as state, opened(session_id, state) as own:
             return [_read_log(own, name) for name in sorted(os.listdir(own)) if name.endswith(_SUFFIX)]
     except FileNotFoundError:
         return []
     except OSError as error:
         message = f"The logs in {os.path.join(folder, session_id)} cannot be read: {error.strerror}."
         raise StateError(message, folder) from error
-
-
-@contextmanager
-def _opened(name: str, parent: int | None = None) -> Iterator[int]:
-    handle = os.open(name, _FOLDER, dir_fd=parent)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
 
 
 def _read_log(own: int, name: str) -> Json:

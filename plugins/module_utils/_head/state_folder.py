@@ -13,6 +13,8 @@ from __future__ import annotations
 import grp
 import os
 import stat
+from contextlib import contextmanager
+from typing import Iterator
 
 from .._core.constants import DOCKER_HOST, STATE_DIR
 from .._core.errors import StateError
@@ -98,36 +100,34 @@ def make_folder(folder: str, gid: int | None) -> None:
         share(folder, gid)
 
 
-def share(folder: str, gid: int) -> None:
-    """Share a folder of this user, and the store in it, with a group."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+@contextmanager
+def opened(name: str, parent: int | None = None, kind: int = os.O_DIRECTORY) -> Iterator[int]:
+    """A folder, or another kind of file, which may not be a link."""
+    handle = os.open(name, os.O_RDONLY | kind | os.O_NOFOLLOW, dir_fd=parent)
     try:
-        os.fchown(handle, -1, gid)
-        os.fchmod(handle, SHARED)
-        for name in os.listdir(handle):
-            _share_entry(name, handle, os.fstat(handle))
+        yield handle
     finally:
         os.close(handle)
 
 
-def _share_entry(name: str, parent: int, folder: os.stat_result) -> None:
-    """Share a file, or a folder of logs with its files; links stay as they are."""
-    status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    if stat.S_ISDIR(status.st_mode):
-        handle = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
-        try:
-            os.fchown(handle, -1, folder.st_gid)
-            os.fchmod(handle, SHARED)
-            for inner in os.listdir(handle):
-                _share_entry(inner, handle, folder)
-        finally:
-            os.close(handle)
-    elif stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
-        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=parent)
-        try:
-            set_rights(handle, folder)
-        finally:
-            os.close(handle)
+def share(folder: str, gid: int) -> None:
+    """Share a folder of this user, and the store in it, with a group."""
+    with opened(folder) as handle:
+        _share(handle, gid)
+
+
+def _share(handle: int, gid: int) -> None:
+    """Share an open folder with its files, and with folders of logs; links stay as they are."""
+    os.fchown(handle, -1, gid)
+    os.fchmod(handle, SHARED)
+    for name in os.listdir(handle):
+        status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            with opened(name, handle) as folder:
+                _share(folder, gid)
+        elif stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
+            with opened(name, handle, kind=0) as file:
+                set_rights(file, os.fstat(handle))
 
 
 def engine_group(docker_host: str = "") -> int | None:

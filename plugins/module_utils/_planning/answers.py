@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
-from .._core.errors import InputError, visible_lines
+from .._core.errors import InputError, few, visible_lines
 
 GROUPED = "grouped"
 # What ssh and timeout(1) use, too.
@@ -69,9 +69,8 @@ def failure(answers: Sequence[Answer], what: str) -> str:
     failed = [answer for answer in answers if answer.code or answer.problem]
     if not failed:
         return ""
-    named = [f"{answer.hostname} ({answer.outcome})" for answer in failed[:_MOST]]
-    more = " and %d more" % (len(failed) - _MOST) if len(failed) > _MOST else ""
-    return "%s failed in %d of %d containers: %s%s." % (what, len(failed), len(answers), ", ".join(named), more)
+    named = [f"{answer.hostname} ({answer.outcome})" for answer in failed]
+    return "%s failed in %d of %d containers: %s." % (what, len(failed), len(answers), few(named, _MOST))
 
 
 def worst(answers: Sequence[Answer]) -> int:
@@ -84,18 +83,14 @@ def chosen(document: Mapping[str, Any], wanted: Sequence[str], variable: str) ->
     known = [str(container["hostname"]) for container in document["containers"]]
     unknown = [name for name in wanted if name not in known]
     if unknown:
-        rule = f"session {document['session']['name']} has no such container, only {_few(known)}"
+        rule = f"session {document['session']['name']} has no such container, only {few(known, _MOST)}"
         raise InputError(variable, ", ".join(unknown), rule)
     return tuple(name for name in known if not wanted or name in wanted)
 
 
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:_MOST]) + (" and %d more" % (len(names) - _MOST) if len(names) > _MOST else "")
-
-
 def counted(names: Sequence[str]) -> str:
     """The containers in a few words, as ``3 containers (main1, sub1, sub2)``."""
-    return "%d container%s (%s)" % (len(names), "" if len(names) == 1 else "s", _few(names))
+    return "%d container%s (%s)" % (len(names), "" if len(names) == 1 else "s", few(names, _MOST))
 
 
 def most_bytes(count: int) -> int:

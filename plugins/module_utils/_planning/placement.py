@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Mapping, Sequence, Set, Tuple
 
 from .._core.constants import MULTI_NODE, RDMA_FOLDER, SINGLE_NODE
+from .._core.errors import few
 from .._core.model import Resources
 from .._core.reports import Agent
 from .capacity import FreeCapacity, PerContainer, kernel_room, kernel_shortfall
@@ -334,8 +335,7 @@ def _apart(demand: Demand, agents: Sequence[Agent], room: Mapping[str, int]) -> 
 
 
 def listed(lines: Sequence[str]) -> str:
-    more = len(lines) - _SHOWN_REASONS
-    return "; ".join(lines[:_SHOWN_REASONS]) + ("; and %d more" % more if more > 0 else "")
+    return few(lines, _SHOWN_REASONS, "; ")
 
 
 def host_places(agents: Sequence[Agent]) -> Dict[str, Tuple[str, str]]:

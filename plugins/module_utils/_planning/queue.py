@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Callable, Dict, Iterable, Iterator, List, Sequence, Set, Tuple, Union
 
+from .._core.errors import few
 from .._core.reports import Agent
 from .capacity import FreeCapacity, free_of
 from .fair_share import score
@@ -163,10 +164,8 @@ class _Decision:
         alone = self._alone[entry.demand]
         if isinstance(alone, Shortfall):
             return alone
-        more = " and %d more" % (len(kept) - _SHOWN_NAMES) if len(kept) > _SHOWN_NAMES else ""
-        names = ", ".join(kept[:_SHOWN_NAMES]) + more
         reason = "%s (room is kept for %s, before it in the queue; schedule.yml launches what fits)"
-        return Shortfall(reason % (shortfall.reason, names))
+        return Shortfall(reason % (shortfall.reason, few(kept, _SHOWN_NAMES)))
 
     def _rivals_of(self, demand: Demand) -> Set[str]:
         """The groups of a session, and all groups that share an agent with them."""

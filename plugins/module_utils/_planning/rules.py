@@ -13,14 +13,14 @@ from typing import Any, Dict, Mapping, Sequence, Tuple
 from .._core.errors import InputError
 from .._core.model import User
 from .._core.names import check_owner, check_session_name, check_variable_name
-from .._core.units import parse_bytes, parse_cpus, show_bytes
-from .._core.value_rules import Bounds, check_text, check_whole
+from .._core.units import parse_bytes, parse_cpus
+from .._core.value_rules import Bounds, bytes_from, check_text, check_whole
 from .addresses import check_pools, parse_port_range
 
 # A bridge has at most 1,023 ports: https://github.com/moby/moby/issues/44973
 LARGEST = 1000
 # https://docs.docker.com/engine/containers/resource_constraints/ : the engine refuses less than 6 MiB.
-LEAST_MEMORY = 6 << 20
+check_memory = bytes_from(6 << 20)
 # MAX_ARG_STRLEN of the kernel, without the final zero: https://man7.org/linux/man-pages/man2/execve.2.html
 LONGEST_ENTRY = (1 << 17) - 1
 # sshd has the variables of a login in its configuration and closes every connection if that has more than 256 KiB (measured
@@ -50,13 +50,6 @@ def check_cpus(variable: str, value: Any) -> int:
     if millicpus < 10:
         raise InputError(variable, value, "must be at least 0.01")
     return millicpus
-
-
-def check_memory(variable: str, value: Any) -> int:
-    memory = parse_bytes(value, variable)
-    if memory < LEAST_MEMORY:
-        raise InputError(variable, value, f"must be at least {show_bytes(LEAST_MEMORY)}")
-    return memory
 
 
 def check_shm(variable: str, value: Any) -> int:

@@ -43,11 +43,6 @@ class Target:
     environment: Mapping[str, str]
     devices: Tuple[Json, ...] = ()
 
-    @property
-    def contents_key(self) -> str:
-        """Containers of one image share its contents: all containers of a session have the same mounts and kinds of devices."""
-        return self.image
-
 
 @dataclass(frozen=True)
 class Lacking:
@@ -180,8 +175,9 @@ class FileInstaller:
         known: Dict[str, ImageContents] = {}
         made = []
         for target in targets:
-            contents = known.get(target.contents_key) or read_contents(self.engine, target, self.plan.session)
-            known[target.contents_key] = contents
+            # All containers of a session have the same mounts and kinds of devices.
+            contents = known.get(target.image) or read_contents(self.engine, target, self.plan.session)
+            known[target.image] = contents
             server = config_files.server_of(self.plan.network, target.container)
             parts = (self.bundle, target.container, self.plan.session, target.environment, contents, server)
             wanted = container_entries(*parts)

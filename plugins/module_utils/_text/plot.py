@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Callable, List, Sequence, Tuple
 
 from .._core.documents import Json
+from .._core.units import show_time
 
 # The lines have coordinates of their own, which the page stretches to its width.
 _WIDTH, _HEIGHT = 1000.0, 100.0
@@ -56,7 +57,7 @@ def plot(samples: Sequence[Json], start: float, end: float) -> Json:
     drawn = [(line, _strokes(line, chosen, start, end)) for line in LINES]
     return {
         "is_empty": not inside,
-        "label": f"Use from {_moment(start)} to {_moment(end)}",
+        "label": f"Use from {show_time(start)} to {show_time(end)}",
         "lines": [{"style": line.style, "name": line.name, "strokes": strokes} for line, strokes in drawn if strokes],
         "times": _times(start, end),
     }
@@ -117,7 +118,3 @@ def _times(start: float, end: float) -> List[Json]:
 
 def _tick(moment: float, span: float) -> str:
     return time.strftime("%H:%M" if span <= 2 * 86400 else "%d %b", time.localtime(moment))
-
-
-def _moment(moment: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
