@@ -2,17 +2,26 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The environment variables of a container: docs/architecture.md §6 has the table."""
+"""The environment variables of a container: docs/architecture.md §6 has the table.
+
+Containers that compute together have ranks, and the cluster of TensorFlow. A ``torchrun`` without options trains over the session
+only on request: it reads the default of each of its options from a variable ``PET_…``, and with PET_NNODES,
+``torchrun --standalone`` waits for other containers. https://docs.pytorch.org/docs/stable/elastic/run.html
+"""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
-from typing import Dict, Sequence
+import json
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Dict, Mapping, Sequence, Tuple
 
 from .._core.constants import CLUSTERSHELL_FOLDER, HOSTNAMES_FILE, HYDRA_HOSTFILE, MPI_HOSTFILE
-from .._core.model import Container, Network, Session
-from .._core.topology import replicas
-from .computing import ranks_of, tf_config
+from .._core.errors import InputError
+from .._core.model import Container, Network, Role, Session
+from .._core.topology import MAIN, members, replicas
 
 
 def standard_environment(
@@ -76,3 +85,139 @@ def _interfaces(network: Network, container: Container, addresses: str) -> Dict[
         "PRTE_MCA_prte_if_include": own,
         "PRTE_MCA_prte_default_hostfile": MPI_HOSTFILE,
     }
+
+
+CHIEF, PS, WORKER, EVALUATOR = "chief", "ps", "worker", "evaluator"
+
+
+def computing_ranks(session: Session) -> Mapping[str, int]:
+    """The rank of each container that computes, by its hostname. Without roles, all of them compute."""
+    return _ranks(session.size, tuple((role.name, role.size, role.compute) for role in session.roles))
+
+
+@lru_cache(maxsize=4)
+def _ranks(size: int, roles: Tuple[Tuple[str, int, bool], ...]) -> Mapping[str, int]:
+    everyone = members(size, [Role(name, count) for name, count, _computes in roles])
+    idle = {name for name, _count, computes in roles if not computes}
+    computing = [member.hostname for member in everyone if member.role not in idle]
+    return {hostname: rank for rank, hostname in enumerate(computing)}
+
+
+def ranks_of(session: Session, containers: Sequence[Container], container: Container, port: int) -> Dict[str, str]:
+    """The place of a container among those that compute. The others have no rank: with one, they would join the training."""
+    ranks = computing_ranks(session)
+    master = {"MASTER_ADDR": next(iter(ranks)), "MASTER_PORT": str(port)}
+    if container.hostname not in ranks:
+        return master
+    rank, local_rank = str(ranks[container.hostname]), container.local_rank
+    if session.roles:
+        before = containers[: container.rank]
+        local_rank = sum(other.agent == container.agent and other.hostname in ranks for other in before)
+    return {
+        "WORLD_SIZE": str(len(ranks)),
+        "WORLD_RANK": rank,
+        "RANK": rank,
+        "LOCAL_RANK": str(local_rank),
+        **master,
+        # Read by Lightning, and by launchers that start one process for each container.
+        "NODE_RANK": rank,
+    }
+
+
+def tf_config(session: Session, container: Container, port: int) -> Dict[str, str]:
+    """The variable TF_CONFIG: https://www.tensorflow.org/guide/distributed_training#TF_CONFIG
+
+    With a role C(ps), C(worker) or C(evaluator), C(main1) is the chief, and containers of other roles have no part. Otherwise all that
+    compute are workers.
+    """
+    sizes = {role.name: role.size for role in session.roles}
+    if not {PS, WORKER, EVALUATOR} & set(sizes):
+        ranks = computing_ranks(session)
+        if container.hostname not in ranks:
+            return {}
+        return _variable('{"worker": %s}' % _addresses(tuple(ranks), port), WORKER, ranks[container.hostname])
+    # Without parameter servers, the chief computes, too.
+    has_chief = PS in sizes or "main1" in computing_ranks(session)
+    tasks = {**({MAIN: CHIEF} if has_chief else {}), PS: PS, WORKER: WORKER}
+    # An evaluator is no part of the cluster that the others connect to.
+    kind = {**tasks, EVALUATOR: EVALUATOR}.get(container.role)
+    if kind is None:
+        return {}
+    hostnames = {
+        task: tuple("%s%d" % (role, index + 1) for index in range(sizes.get(role, 0))) for role, task in tasks.items()
+    }
+    parts = ['"%s": %s' % (task, _addresses(found, port)) for task, found in hostnames.items() if found]
+    return _variable("{%s}" % ", ".join(parts), kind, container.index - 1)
+
+
+def _variable(cluster: str, kind: str, index: int) -> Dict[str, str]:
+    return {"TF_CONFIG": '{"cluster": %s, "task": {"type": "%s", "index": %d}}' % (cluster, kind, index)}
+
+
+@lru_cache(maxsize=8)
+def _addresses(hostnames: Tuple[str, ...], port: int) -> str:
+    """The list that all containers have: making it for each of a thousand takes a second."""
+    return json.dumps(["%s:%d" % (hostname, port) for hostname in hostnames])
+
+
+NONE, STATIC, ELASTIC = MODES = ("none", "static", "elastic")
+
+
+@dataclass(frozen=True)
+class Torchrun:
+    """``nodes`` is MIN:MAX, empty for all containers; ``restarts`` is how often torchrun starts the processes again."""
+
+    mode: str = NONE
+    nodes: str = ""
+    restarts: int = 3
+
+
+def check_nodes(variable: str, value: Any) -> str:
+    """``MIN:MAX``.
+
+    >>> check_nodes("session_torchrun_nodes", "2:4")
+    '2:4'
+    """
+    found = re.fullmatch(r"([1-9][0-9]{0,3}):([1-9][0-9]{0,3})", value) if isinstance(value, str) else None
+    if value != "" and (found is None or int(found.group(1)) > int(found.group(2))):
+        raise InputError(variable, value, "must be MIN:MAX, as in 1:3, with MIN at least 1 and at most MAX")
+    return str(value)
+
+
+def check_torchrun(torchrun: Torchrun, size: int) -> None:
+    """The rules between the variables of torchrun and the size of the session. Raises InputError."""
+    if torchrun.nodes and torchrun.mode != ELASTIC:
+        raise InputError("session_torchrun_nodes", torchrun.nodes, "needs session_torchrun elastic")
+    if torchrun.nodes and int(torchrun.nodes.partition(":")[2]) != size:
+        rule = "must end with session_cluster_size, which is %d: torchrun runs in every container" % size
+        raise InputError("session_torchrun_nodes", torchrun.nodes, rule)
+
+
+def torchrun_environment(torchrun: Torchrun, session: Session, container: Container, port: int) -> Dict[str, str]:
+    """The variables of one container: as many processes as it has GPUs, else one; none if it does not compute."""
+    ranks = computing_ranks(session)
+    if container.hostname not in ranks:
+        return {}
+    main = next(iter(ranks))
+    processes = str(len(container.resources.devices) or 1)
+    if torchrun.mode == STATIC:
+        return {
+            "PET_NNODES": str(len(ranks)),
+            "PET_NODE_RANK": str(ranks[container.hostname]),
+            "PET_NPROC_PER_NODE": processes,
+            "PET_MASTER_ADDR": main,
+            "PET_MASTER_PORT": str(port),
+        }
+    if torchrun.mode == ELASTIC:
+        return {
+            "PET_NNODES": torchrun.nodes or "1:%d" % len(ranks),
+            "PET_NPROC_PER_NODE": processes,
+            "PET_RDZV_BACKEND": "c10d",
+            "PET_RDZV_ENDPOINT": "%s:%d" % (main, port),
+            "PET_RDZV_ID": session.id,
+            "PET_MAX_RESTARTS": str(torchrun.restarts),
+            # The processes need a store of their own: a shared one keeps keys of the processes before a restart, and the
+            # container that rejoins ends the whole training with DistStoreError.
+            "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+        }
+    return {}

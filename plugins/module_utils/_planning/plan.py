@@ -46,10 +46,9 @@ from .._core.names import container_names, network_name
 from .._core.reports import Agent
 from .._core.topology import Member, local_ranks
 from .addresses import Subnet, host_subnet, slot_of
-from .environment import standard_environment
+from .environment import standard_environment, torchrun_environment
 from .placement import Placement, rdma_environment
 from .request import Request
-from .torchrun import torchrun_environment
 
 
 @dataclass(frozen=True)

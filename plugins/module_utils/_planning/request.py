@@ -30,8 +30,9 @@ from .._core.declaration import (
 from .._core.documents import Document, digest, sparse
 from .._core.model import App, Mount, Role, Secret, User
 from .._core.topology import Member, members
-from . import app_rules, mount_rules, role_rules, rules, secret_rules, torchrun
+from . import app_rules, mount_rules, role_rules, rules, secret_rules
 from .capacity import PerContainer
+from .environment import MODES, Torchrun, check_nodes
 from .placement import Demand
 from .start_rules import StartSettings
 from .variable import (
@@ -174,7 +175,7 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         "list", [], role_rules.DESCRIPTION, role_rules.check_roles, elements="dict", options=role_rules.ROLE
     )
     torchrun_mode: str = declared_choice(
-        torchrun.MODES,
+        MODES,
         "Whether C(torchrun) without options trains over all containers: V(static) with a fixed number, V(elastic) also "
         "while some of them are lost. With V(none), it trains in one container.",
         variable="torchrun",
@@ -184,7 +185,7 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         "",
         "Containers of an elastic training as MIN:MAX, where MAX is O(session_cluster_size). If empty, from 1 to all. "
         "Requires O(session_torchrun=elastic).",
-        torchrun.check_nodes,
+        check_nodes,
     )
     torchrun_restarts: int = declared_whole(
         3,
@@ -278,9 +279,9 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         return digest(sparse(self))
 
     @property
-    def torchrun(self) -> torchrun.Torchrun:
+    def torchrun(self) -> Torchrun:
         """How torchrun trains over the session."""
-        return torchrun.Torchrun(self.torchrun_mode, self.torchrun_nodes, self.torchrun_restarts)
+        return Torchrun(self.torchrun_mode, self.torchrun_nodes, self.torchrun_restarts)
 
     def differences(self, other: Request) -> List[str]:
         """The fields in which two requests differ, as ``millicpus`` or ``environment``; empty if they ask for the same session."""

@@ -15,10 +15,10 @@ from .._core.model import Role
 from .._core.topology import NOT_COMPUTING, waves
 from .._core.units import show_bytes
 from .addresses import is_in_pools, prefix_for
+from .environment import check_torchrun
 from .request import REQUEST_VARIABLES, Request
 from .rules import LARGEST, check_environment
 from .secret_rules import check_beside
-from .torchrun import check_torchrun
 
 _ROLES = "session_roles"
 

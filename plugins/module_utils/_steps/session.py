@@ -16,12 +16,11 @@ from .._core.errors import EngineError
 from .._core.reports import Agent
 from .._core.states import ERROR, LIVE, PENDING, RUNNING
 from .._head import queue_pass
-from .._head.recording import Recording
 from .._head.row import Row
 from .._head.scheduler import Decision
 from .._head.scheduler import launch as launched
 from .._head.store import Store
-from .._head.transitions import Change
+from .._head.transitions import Change, Recording
 from .._head.turns import Context
 from .._planning.request import Request
 from .._planning.role_placement import never_fits

@@ -7,14 +7,26 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Sequence
+from dataclasses import dataclass
+from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
 from .._core.states import ENDED, VERIFIED
-from .._core.units import show_time
-from .lists import address_of, failures_of, folders_of, in_use, limits_of, remarks, resources_of
+from .._core.units import show_bytes, show_cpus, show_time
+from .lists import (
+    address_of,
+    agent_state,
+    allowed_of,
+    failures_of,
+    folders_of,
+    in_use,
+    limits_of,
+    remarks,
+    resources_of,
+    share_of,
+    show_amounts,
+)
 from .plot import plot
-from .shares import RESOURCES, agent_card, capacity_of, colors_of, group_rows, owner_rows, session_count, tiles
 
 # Seconds of the plots.
 _DAY = 86400
@@ -143,3 +155,148 @@ def _box(container: Json) -> Json:
     use = in_use(container.get("measured"))
     title = f"{container['hostname']}: {state}{f', {use}' if use else ''}"
     return {"title": title, "kind": kind + (" main" if container["hostname"] == "main1" else "")}
+
+
+# The owners with the most have a color each; the others share the last one.
+COLORS = 8
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource: its key in a list, its name, and how an amount of it is shown."""
+
+    key: str
+    name: str
+    show: Callable[[float], str]
+
+
+RESOURCES = (
+    Resource("millicpus", "CPUs", lambda amount: show_cpus(int(amount))),
+    Resource("memory", "Memory", lambda amount: show_bytes(int(amount)) if amount else "0"),
+    Resource("gpus", "GPUs", "{:g}".format),
+)
+
+
+def capacity_of(agents: Sequence[Json]) -> Mapping[str, float]:
+    """What all agents that answer have together."""
+    usable = [agent for agent in agents if agent["reachable"]]
+    return {resource.key: sum(agent["capacity"][resource.key] for agent in usable) for resource in RESOURCES}
+
+
+def colors_of(owners: Sequence[Json], capacity: Mapping[str, float]) -> Dict[str, str]:
+    """The class of each owner's color, those with the most first: the same on the whole page."""
+
+    def weight(owner: Json) -> float:
+        return float(sum(owner["used"][name] / capacity[name] for name in owner["used"] if capacity.get(name)))
+
+    ranked = sorted(owners, key=lambda owner: (-weight(owner), owner["owner"]))
+    return {owner["owner"]: "c%d" % min(number, COLORS - 1) for number, owner in enumerate(ranked)}
+
+
+def amount_bar(parts: Sequence[Tuple[str, float]], capacity: float, label: str, measured: float | None = None) -> Json:
+    """A bar of amounts by color. ``label`` is what it is read out as. Below it, a thin bar shows what is really in use."""
+    shown, start = [], 0.0
+    for color, amount in parts:
+        width = _percent(amount, capacity)
+        shown.append({"color": color, "start": f"{start:.4g}%", "width": f"{width:.4g}%"})
+        start += width
+    used = None if measured is None else f"{_percent(measured, capacity):.4g}%"
+    return {"label": label, "parts": shown, "used": used}
+
+
+def _percent(amount: float, capacity: float) -> float:
+    return min(100.0, 100.0 * amount / capacity) if capacity > 0 else 0.0
+
+
+def tiles(agents: Sequence[Json], colors: Mapping[str, str]) -> List[Json]:
+    """A tile for each resource that the agents have."""
+    capacity = capacity_of(agents)
+    usable = [agent for agent in agents if agent["reachable"]]
+    return [_tile(one, usable, capacity[one.key], colors) for one in RESOURCES if capacity[one.key]]
+
+
+def _tile(resource: Resource, agents: Sequence[Json], whole: float, colors: Mapping[str, str]) -> Json:
+    key, show = resource.key, resource.show
+    used = sum(agent["used"][key] for agent in agents)
+    free = [
+        max(0, agent["capacity"][key] - agent["used"][key] - _red(key, agent))
+        for agent in agents
+        if agent["schedulable"]
+    ]
+    parts = [
+        (color, sum(agent["owners"].get(owner, {}).get(key, 0) for agent in agents)) for owner, color in colors.items()
+    ]
+    in_use = _in_use(resource, agents)
+    notes = [f"{show(used)} of {show(whole)} allocated"]
+    notes += [f"{show(in_use)} in use"] if in_use is not None and key != "gpus" else []
+    notes += [f"at most {show(max(free))} free on one agent"] if len(free) > 1 else []
+    note = ", ".join(notes)
+    amounts = amount_bar(parts, whole, f"{resource.name}: {note}", in_use)
+    return {"name": resource.name, "free": show(sum(free)), "bar": amounts, "note": note}
+
+
+def _red(key: str, agent: Json) -> int:
+    """The GPUs of an agent that no session gets, although some may still be in use."""
+    return sum(gpu["state"] == "red" for gpu in agent["gpu_health"]) if key == "gpus" else 0
+
+
+def _in_use(resource: Resource, agents: Sequence[Json]) -> float | None:
+    """What was measured on these agents; of GPUs, as the number of busy devices. None if nothing was."""
+    measured = [agent["measured"] for agent in agents if agent["measured"]]
+    if resource.key != "gpus":
+        return round(sum(each[resource.key] for each in measured), -2) if measured else None
+    percents = [gpu["percent"] for each in measured for gpu in each["gpus"] if gpu["percent"] is not None]
+    return sum(percents) / 100 if percents else None
+
+
+def session_count(sessions: Sequence[Json], owners: Sequence[Json]) -> Json:
+    """How many sessions run, and what else can be counted."""
+    notes = [f"{sum(owner['waiting'] for owner in owners)} waiting"]
+    notes.append(f"{sum(owner['containers'] for owner in owners)} containers")
+    for word, found in (
+        ("degraded", [one["degraded"] for one in sessions]),
+        ("unhealthy", map(failures_of, sessions)),
+    ):
+        count = sum(map(bool, found))
+        notes += [f"{count} {word}"] if count else []
+    return {"running": sum(owner["sessions"] for owner in owners), "note": ", ".join(notes)}
+
+
+def owner_rows(owners: Sequence[Json], colors: Mapping[str, str], resources: Sequence[Resource]) -> List[Json]:
+    """Who has how much, and may still have, with the colors of the bars."""
+    by_name = {owner["owner"]: owner for owner in owners}
+    return [{"name": name, "color": color, "cells": _cells(by_name[name], resources)} for name, color in colors.items()]
+
+
+def _cells(owner: Json, resources: Sequence[Resource]) -> List[object]:
+    return [
+        allowed_of(owner, "sessions", owner["sessions"], str),
+        owner["waiting"],
+        allowed_of(owner, "containers", owner["containers"], str),
+        *(allowed_of(owner, one.key, owner["used"][one.key], one.show) for one in resources),
+        show_amounts(owner["available"]),
+    ]
+
+
+def group_rows(groups: Sequence[Json], resources: Sequence[Resource]) -> List[Json]:
+    """What is allocated of each resource group, and the owner's part; none if it would repeat what is free in all of them."""
+    if len(groups) < 2 and not any(group["own"] for group in groups):
+        return []
+    shown = [(one, [share_of(one, each.key, each.show) for each in resources]) for one in groups]
+    return [{"name": one["group"], "color": "", "cells": [one["agents"], *shares]} for one, shares in shown]
+
+
+def agent_card(agent: Json, colors: Mapping[str, str]) -> Json:
+    """An agent, with a bar for each resource that it has."""
+    state = agent_state(agent)
+    kind = "ok" if state == "up" else "warn" if agent["reachable"] else "bad"
+    shown = [one for one in RESOURCES if agent["capacity"][one.key] or agent["used"][one.key]]
+    bars = [_agent_bar(resource, agent, colors) for resource in shown]
+    return {"name": agent["name"], "group": agent["group"], "state": state, "kind": kind, "bars": bars}
+
+
+def _agent_bar(resource: Resource, agent: Json, colors: Mapping[str, str]) -> Json:
+    key, show = resource.key, resource.show
+    label = f"{resource.name} {show(agent['used'][key])} of {show(agent['capacity'][key])}"
+    parts = [(color, agent["owners"][owner][key]) for owner, color in colors.items() if owner in agent["owners"]]
+    return amount_bar(parts, agent["capacity"][key], label, _in_use(resource, [agent]))

@@ -20,10 +20,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core import state
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._head import store as stores
-from ansible_collections.cluster.compute.plugins.module_utils._head.recording import Recording
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import DamagedStoreError, Store, lock_holders
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, Recording
 
 PLAN = plan(request(cluster_size=2), "aa")
 AGENTS = carried_out([agent("a")], PLAN)

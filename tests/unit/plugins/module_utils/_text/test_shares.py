@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._text.shares import amount_bar, colors_of, tiles
+from ansible_collections.cluster.compute.plugins.module_utils._text.page import amount_bar, colors_of, tiles
 
 
 def test_parts_of_a_bar_stand_one_after_the_other() -> None:
