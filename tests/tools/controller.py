@@ -30,7 +30,7 @@ from docker.errors import NotFound
 from locks import claim
 from own_objects import LABEL, OwnObjects
 from playbook_runs import Interruption, family, kill, run_watched
-from warm_playbook import warm_playbook
+from warm_playbook import run_warm
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
@@ -135,7 +135,7 @@ def run(command: Sequence[str], said: str | None = None, **options: Any) -> Done
 
 def run_playbook(command: Sequence[str], environment: dict[str, str], seconds: float = PATIENCE) -> Done:
     """Run a command line of ansible-playbook in the checkout, without the imports of the program."""
-    return Done(*warm_playbook(environment).run(command[1:], ROOT, seconds))
+    return Done(*run_warm(environment, command[1:], ROOT, seconds))
 
 
 @dataclass

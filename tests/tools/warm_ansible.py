@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The other end of warm_playbook.py: a process that has imported Ansible, and forks for each run of ansible-playbook.
 
-Usage: warm_ansible.py DESCRIPTOR, of a socket to the tests. It ends with that socket.
+Usage: warm_ansible.py DESCRIPTOR, of a socket to the tests. It ends with that socket. Runs have home directories of their own.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ import os
 import socket
 import sys
 import tempfile
+import threading
+import traceback
 import warnings
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -57,10 +60,22 @@ def serve(connection: socket.socket) -> None:
         if not request:
             return
         if os.fork() == 0:
-            connection.close()
-            _watch(json.loads(request), *descriptors)
+            with _end_of_process():
+                connection.close()
+                _watch(json.loads(request), *descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+@contextmanager
+def _end_of_process() -> Iterator[None]:
+    """A fork ends here in any case: what follows is for the process that serves."""
+    try:
+        yield
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
 
 
 def _reap(options: int) -> None:
@@ -95,17 +110,51 @@ def _play(request: dict[str, Any], output: int) -> NoReturn:
     sys.argv = ["ansible-playbook", *request["arguments"]]
     # The directory for temporary files was made at the import, and the first run that ends would remove it.
     atexit._clear()
-    common = Path(constants.DEFAULT_LOCAL_TMP)
-    own = tempfile.mkdtemp(prefix=f"ansible-local-{os.getpid()}", dir=common)
+    common = Path(constants.DEFAULT_LOCAL_TMP, PACKED)
+    _move(request["environment"])
+    temporary = Path(constants.DEFAULT_LOCAL_TMP).parent
+    temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
+    own = tempfile.mkdtemp(prefix=f"ansible-local-{os.getpid()}", dir=temporary)
     # Modules are packed once for all runs: to pack one takes as long as to import Ansible.
-    (common / PACKED).mkdir(exist_ok=True)
-    Path(own, PACKED).symlink_to(common / PACKED)
+    common.mkdir(exist_ok=True)
+    Path(own, PACKED).symlink_to(common)
     constants.DEFAULT_LOCAL_TMP = own
     atexit.register(cleanup_tmp_file, own)
-    sys.exit(main())
+    _leave(main)
+
+
+def _move(environment: dict[str, str]) -> None:
+    """Take over the environment of a run, with its home directory, whose name Ansible has read when it was imported."""
+    from ansible import constants
+
+    old, new = os.environ["HOME"], environment["HOME"]
+    os.environ.clear()
+    os.environ.update(environment)
+    for name, value in list(vars(constants).items()):
+        if isinstance(value, str) and value.startswith(old):
+            setattr(constants, name, value.replace(old, new))
+        elif isinstance(value, list) and any(str(path).startswith(old) for path in value):
+            setattr(constants, name, [path.replace(old, new) for path in value])
+
+
+def _leave(main: Callable[[], None]) -> NoReturn:
+    """Run the program and end as Python does, but keep all objects: to destroy them would copy every page of this process."""
+    gc.disable()  # A collection would copy pages, too.
+    try:
+        main()
+        code = 0
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":
     del sys.path[0]  # Ansible's programs do not find the tests' modules, either.
-    load()
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["HOME"] = home
+        load()
+        serve(socket.socket(fileno=int(sys.argv[1])))

@@ -7,7 +7,7 @@ The imports take two fifths of the processor time of a short playbook. A run is 
 environment, working directory and exit code, and a process tree of its own. Tests of signals, of kills and of what process lists
 show start the program.
 
-    code, text = warm_playbook(environment).run(["playbooks/sessions.yml"], cwd, seconds)
+    code, text = run_warm(environment, ["playbooks/sessions.yml"], cwd, seconds)
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from pathlib import Path
 
 from playbook_runs import family, kill
 
-MOST = 4  # processes: each environment needs one
+MOST = 4  # processes: each environment needs one, except for
+OF_RUNS = ("HOME", "PYTEST_CURRENT_TEST")  # which a run changes after the import
 PROGRAM = Path(__file__).with_name("warm_ansible.py")
 PIECE = 1 << 16
 _processes: dict[str, WarmPlaybook] = {}
@@ -33,7 +34,7 @@ _lock = threading.Lock()
 
 
 class WarmPlaybook:
-    """The process for one environment, which Ansible reads when it is imported, with the file that ANSIBLE_CONFIG names."""
+    """The process for environments that differ in OF_RUNS: Ansible reads the rest and the file of ANSIBLE_CONFIG as it is imported."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._socket, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -43,9 +44,12 @@ class WarmPlaybook:
                 command, env=environment, stdin=subprocess.DEVNULL, pass_fds=[other.fileno()]
             )
 
-    def run(self, arguments: Sequence[str], cwd: Path, seconds: float) -> tuple[int, str]:
+    def run(
+        self, environment: Mapping[str, str], arguments: Sequence[str], cwd: Path, seconds: float
+    ) -> tuple[int, str]:
         """The exit code and the output of a run. At the deadline, everything that it has started is killed."""
-        output, status = self._begin(arguments, cwd)
+        asked = {"environment": dict(environment), "arguments": list(arguments), "cwd": str(cwd)}
+        output, status = self._begin(json.dumps(asked).encode())
         deadline = time.monotonic() + seconds
         with os.fdopen(output, "rb", 0) as printed, os.fdopen(status, "rb", 0) as ended:
             pid = int(_line(ended.fileno(), deadline))
@@ -60,11 +64,10 @@ class WarmPlaybook:
         self._socket.close()
         self._process.wait()
 
-    def _begin(self, arguments: Sequence[str], cwd: Path) -> tuple[int, int]:
+    def _begin(self, request: bytes) -> tuple[int, int]:
         """The descriptors of its output, and of the line with its process, which the line with its exit code follows."""
         output, their_output = os.pipe()
         status, their_status = os.pipe()
-        request = json.dumps({"arguments": list(arguments), "cwd": str(cwd)}).encode()
         try:
             socket.send_fds(self._socket, [request], [their_output, their_status])
         finally:
@@ -73,11 +76,14 @@ class WarmPlaybook:
         return output, status
 
 
+def run_warm(environment: Mapping[str, str], arguments: Sequence[str], cwd: Path, seconds: float) -> tuple[int, str]:
+    """A run in the process for this environment."""
+    return warm_playbook(environment).run(environment, arguments, cwd, seconds)
+
+
 def warm_playbook(environment: Mapping[str, str]) -> WarmPlaybook:
     """The process for this environment. The oldest one ends if there are too many; its runs go on."""
-    # pytest sets another value in each phase of each test, which would make a process for each.
-    environment = {name: value for name, value in environment.items() if name != "PYTEST_CURRENT_TEST"}
-    key = json.dumps(environment, sort_keys=True)
+    key = json.dumps({name: value for name, value in environment.items() if name not in OF_RUNS}, sort_keys=True)
     with _lock:
         if key not in _processes:
             while len(_processes) >= MOST:

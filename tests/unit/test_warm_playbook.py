@@ -76,29 +76,52 @@ def test_a_run_has_the_exit_code_and_the_output_of_the_program(
     program = subprocess.run(  # noqa: PLW1510
         [PROGRAM, *asked], cwd=play, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    code, text = warm.run(asked, play, 60)
+    code, text = warm.run(environment, asked, play, 60)
     assert f"mine in {play} 1" in text
     shown = [line for line in text.splitlines() if '"delta"' not in line and "fatal" not in line]
     assert code == program.returncode
     assert shown == [line for line in program.stdout.splitlines() if '"delta"' not in line and "fatal" not in line]
 
 
-def test_runs_side_by_side_keep_their_own_output_and_temporary_files(warm: WarmPlaybook, play: Path) -> None:
+def test_runs_side_by_side_keep_their_own_output_and_temporary_files(
+    warm: WarmPlaybook, environment: dict[str, str], play: Path
+) -> None:
     with ThreadPoolExecutor(3) as threads:
-        runs = list(threads.map(lambda number: warm.run(arguments(number, "echo done"), play, 60), range(3)))
+        runs = list(
+            threads.map(lambda number: warm.run(environment, arguments(number, "echo done"), play, 60), range(3))
+        )
     assert [code for code, _text in runs] == [0, 0, 0], runs
     assert [f"mine in {play} {number}" in text for number, (_code, text) in enumerate(runs)] == [True] * 3
 
 
-def test_a_run_past_its_deadline_is_killed_with_all_that_it_has_started(warm: WarmPlaybook, play: Path) -> None:
+def test_a_run_past_its_deadline_is_killed_with_all_that_it_has_started(
+    warm: WarmPlaybook, environment: dict[str, str], play: Path
+) -> None:
     with pytest.raises(TimeoutError):
-        warm.run(arguments(1, "sleep 4329"), play, 6)
+        warm.run(environment, arguments(1, "sleep 4329"), play, 6)
     assert wait_until(lambda: not running(b"sleep\x004329\x00"), deadline_in(10))
-    assert warm.run(arguments(2, "echo done"), play, 60)[0] == 0
+    assert warm.run(environment, arguments(2, "echo done"), play, 60)[0] == 0
 
 
-def test_the_name_of_the_test_makes_no_process_of_its_own(environment: dict[str, str]) -> None:
+def test_a_run_has_a_home_directory_of_its_own(
+    warm: WarmPlaybook, environment: dict[str, str], play: Path, tmp_path: Path
+) -> None:
+    """The process has imported Ansible with another one."""
+    moved = {**environment, "HOME": str(tmp_path / "other"), "MARK": "yours"}
+    asked = ["-i", "localhost,", "-c", "local", "play.yml", "-e", "number=1", "-e", "then='{{ then_in_home }}'"]
+    asked += ["-e", "then_in_home=\"sh -c 'echo ~ {{ lookup('config', 'ANSIBLE_HOME') }}'\"", "-v"]
+    code, text = warm.run(moved, asked, play, 60)
+    assert code == 0, text
+    assert f"yours in {play} 1" in text
+    assert f"{tmp_path}/other {tmp_path}/other/.ansible" in text
+    assert list((tmp_path / "other/.ansible/tmp").iterdir()) == []
+
+
+def test_neither_the_home_directory_nor_the_name_of_the_test_makes_a_process_of_its_own(
+    environment: dict[str, str],
+) -> None:
     one, other = (
-        warm_playbook({**environment, "PYTEST_CURRENT_TEST": name}) for name in ("this (setup)", "that (call)")
+        warm_playbook({**environment, "HOME": "/" + name, "PYTEST_CURRENT_TEST": name})
+        for name in ("this (setup)", "that (call)")
     )
     assert one is other

@@ -18,7 +18,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from expressions import trusted
 from played import played
-from warm_playbook import warm_playbook
+from warm_playbook import run_warm
 
 from ansible_collections.cluster.compute.plugins.action import network
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
@@ -139,7 +139,7 @@ def play(folder: Path, agents: str, *more: str) -> Any:
     (folder / "hosts.ini").write_text(f"a number=1 {common}\nb number=2 {common}\n")
     environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "default"}
     arguments = ["-i", str(folder / "hosts.ini"), str(folder / "play.yml"), *more]
-    code, text = warm_playbook(environment).run(arguments, ROOT, 120)
+    code, text = run_warm(environment, arguments, ROOT, 120)
     assert code == 0, text
     return json.loads((folder / "result.json").read_text())
 
