@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
 # Small, so that many fit beside other sessions; the capacity of the engine is overridden by a far larger one.
 SMALL = {"session_cpus": "0.2", "session_memory": "64m", "session_shm": "16m"}
-PATIENCE = 600
+PATIENCE = 1800  # for what takes minutes at most: it only ends a run that would not end
 ENDED = ("TERMINATED", "ERROR", "CANCELLED")
 ROWS = "SELECT name, state, lease, reason FROM session WHERE owner = ? ORDER BY created, rowid"
 # Each controller has 16 subnets in 10.208.0.0/12 and 36 ports of its own; engine_lab.py uses 10.213.0.0/16.

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-PATIENCE = 120.0
+PATIENCE = 300.0  # for what takes seconds: it only ends a wait that would not end
+LONGEST_PAUSE = 0.5
 
 
 def free_ports(count: int) -> list[int]:
@@ -33,10 +34,12 @@ def is_open(port: int) -> bool:
 
 
 def until(condition: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
-    end = time.monotonic() + patience
+    """Wait for a condition. To ask takes processor time, such as that of a program, so a long wait asks less often."""
+    end, pause = time.monotonic() + patience, 0.1
     while not condition():
         assert time.monotonic() < end, f"not within {patience:g} s: {what}"
-        time.sleep(0.1)
+        time.sleep(pause)
+        pause = min(1.2 * pause, LONGEST_PAUSE)
 
 
 @contextlib.contextmanager

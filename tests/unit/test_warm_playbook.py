@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.waiting impo
 
 PROGRAM = Path(sys.executable).with_name("ansible-playbook")
 COLLECTIONS = Path(__file__).resolve().parents[2] / "collections"
+LIMIT = 600  # seconds, for what takes few
 PLAY = """
 - hosts: localhost
   gather_facts: false
@@ -76,7 +77,7 @@ def test_a_run_has_the_exit_code_and_the_output_of_the_program(
     program = subprocess.run(  # noqa: PLW1510
         [PROGRAM, *asked], cwd=play, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    code, text = warm.run(environment, asked, play, 60)
+    code, text = warm.run(environment, asked, play, LIMIT)
     assert f"mine in {play} 1" in text
     shown = [line for line in text.splitlines() if '"delta"' not in line and "fatal" not in line]
     assert code == program.returncode
@@ -88,7 +89,7 @@ def test_runs_side_by_side_keep_their_own_output_and_temporary_files(
 ) -> None:
     with ThreadPoolExecutor(3) as threads:
         runs = list(
-            threads.map(lambda number: warm.run(environment, arguments(number, "echo done"), play, 60), range(3))
+            threads.map(lambda number: warm.run(environment, arguments(number, "echo done"), play, LIMIT), range(3))
         )
     assert [code for code, _text in runs] == [0, 0, 0], runs
     assert [f"mine in {play} {number}" in text for number, (_code, text) in enumerate(runs)] == [True] * 3
@@ -100,7 +101,7 @@ def test_a_run_past_its_deadline_is_killed_with_all_that_it_has_started(
     with pytest.raises(TimeoutError):
         warm.run(environment, arguments(1, "sleep 4329"), play, 6)
     assert wait_until(lambda: not running(b"sleep\x004329\x00"), deadline_in(10))
-    assert warm.run(environment, arguments(2, "echo done"), play, 60)[0] == 0
+    assert warm.run(environment, arguments(2, "echo done"), play, LIMIT)[0] == 0
 
 
 def test_a_run_has_a_home_directory_of_its_own(
@@ -110,7 +111,7 @@ def test_a_run_has_a_home_directory_of_its_own(
     moved = {**environment, "HOME": str(tmp_path / "other"), "MARK": "yours"}
     asked = ["-i", "localhost,", "-c", "local", "play.yml", "-e", "number=1", "-e", "then='{{ then_in_home }}'"]
     asked += ["-e", "then_in_home=\"sh -c 'echo ~ {{ lookup('config', 'ANSIBLE_HOME') }}'\"", "-v"]
-    code, text = warm.run(moved, asked, play, 60)
+    code, text = warm.run(moved, asked, play, LIMIT)
     assert code == 0, text
     assert f"yours in {play} 1" in text
     assert f"{tmp_path}/other {tmp_path}/other/.ansible" in text
