@@ -85,7 +85,8 @@ def growth_demand(request: Request, plan: Plan, agents: Sequence[Agent]) -> Dema
             part,
             size=size - former,
             mode=mode,
-            agents=tuple(within),
+            # Without a designated agent, any would do.
+            agents=tuple(within) or (plan.main.agent,),
             policy="strict",
             placed=tuple(one.agent for one in staying if part.role in ("", one.role)),
             beside=tuple(one.agent for one in staying if part.role not in ("", one.role)),

@@ -111,6 +111,13 @@ def test_a_session_on_an_overlay_grows_in_its_own_swarm_only() -> None:
     assert growth_demand(asked, before, agents).agents == ("a", "b")
 
 
+def test_a_session_whose_network_reaches_no_agent_grows_nowhere() -> None:
+    before = plan(request(cluster_size=2, cluster_mode="multi-node"), "ab")
+    others = [agent("c", swarm="other")]
+    demand = growth_demand(request(cluster_size=3, cluster_mode="multi-node"), before, others)
+    assert isinstance(place(demand, others, frees(*others)), Shortfall)
+
+
 def test_only_the_size_may_differ() -> None:
     two = request(cluster_size=2)
     assert is_resize(two, request(cluster_size=3))
