@@ -114,10 +114,13 @@ def _action(store: Store, loss: Loss, agents: Sequence[Agent], nodes: Mapping[st
 def relocated(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Moved:
     """The plan with new places for containers on lost agents, recorded with the fences. Raises ConflictError without room.
 
-    Only a pass moves containers: it has made sure that the Swarm has lost these agents as well.
+    Only a pass moves containers: it has made sure that the Swarm has lost these agents as well, which is not so of others by now.
     """
     silent = silent_agents(store) if context.relocates and plan.session.on_lost == RELOCATE else {}
     lost = lost_agents(plan, context.agents, silent, context.now)
+    if plan.network.driver == "overlay":
+        removed = fenced_agents(store, "")
+        lost = tuple(name for name in lost if name in removed)
     if not lost:
         return Moved(plan)
     places = _places(store, row, plan, request, lost, context.agents)

@@ -120,7 +120,7 @@ def test_without_room_nothing_changes_and_the_reason_is_shown(store: Store) -> N
         "not relocated: b has not answered for 1 min, and no other agent has room for sub3: a: needs 1 CPUs, 0 free"
     )
     assert loss["reason"].startswith(reason)
-    with pytest.raises(ConflictError, match="no other agent has room for sub3"):
+    with pytest.raises(ConflictError, match="b cannot be reached"):
         launch(store, wanted, context(*reports, now=2000.0, relocates=True))
     [listed] = list_sessions([row_of(store)], reports)
     assert (listed["degraded"], fenced_agents(store, made.session.id)) == (["sub2", "sub3"], [])
@@ -132,6 +132,7 @@ def test_main1_gets_a_port_of_its_new_agent(store: Store) -> None:
     [up] = carried_out([B], made)
     reports = (silent(A), up, replace(C, ports=(30000,)))
     note_agents(store, reports, 1900.0)
+    losses(store, reports, "alice", 2000.0)
     moved = plan_of(launch(store, wanted, context(*reports, now=2000.0, relocates=True)))
     assert [one.agent for one in moved.containers] == ["c", "c", "b", "b"]
     assert [port.host_port for port in moved.main.ports] == [30001]
@@ -208,6 +209,20 @@ def test_only_a_pass_moves_a_session(store: Store) -> None:
     with pytest.raises(ConflictError, match="b cannot be reached"):
         launch(store, wanted, context(*reports, now=2000.0))
     assert row_of(store).plan == made
+
+
+def test_a_session_moves_only_from_agents_that_its_pass_has_found_lost(store: Store) -> None:
+    """The Swarm was asked about these alone. Another agent can have been silent for long enough by the time of the move."""
+    wanted = asked(cluster_size=4, per_agent=2)
+    made, reports = lost(store, wanted, C, agent("d", cpus=2, node="node-d"))
+    assert [loss["nodes"] for loss in losses(store, reports, "alice", 2000.0)] == [{"b": "node-b"}]
+    later = (silent(A), *reports[1:])
+    note_agents(store, later, 1900.0)
+    with pytest.raises(ConflictError, match="a cannot be reached"), store.transaction():
+        launch(store, wanted, context(*later, now=2000.0, relocates=True))
+    assert row_of(store).plan == made
+    losses(store, later, "alice", 2000.0)
+    assert plan_of(launch(store, wanted, context(*later, now=2000.0, relocates=True))).agents == ["c", "d"]
 
 
 def test_a_launch_and_a_return_note_the_node_that_the_swarm_must_have_lost(store: Store) -> None:
