@@ -25,19 +25,9 @@ from ._action import Controller, raw_variables
 # What the roles leave for later tasks of a play.
 RESULTS = frozenset(
     (
-        "agent_checks",
-        "session_apps_changed",
-        "session_copied",
-        "session_environments_listed",
-        "session_executed",
-        "session_ended",
-        "session_launched",
-        "session_listed",
-        "session_logs_read",
-        "session_scheduled",
-        "session_policy",
-        "session_usage",
-    )
+        "agent_checks session_apps_changed session_copied session_environments_listed session_executed session_ended session_launched "
+        "session_listed session_logs_read session_scheduled session_policy session_usage"
+    ).split()
 )
 DECLARED = frozenset(
     (*(variable.full_name for variable in VARIABLES), *AGENT_VARIABLES, *RESULTS, ENVIRONMENTS_TO_BUILD)

@@ -50,17 +50,9 @@ BEGUN_BY: Dict[str, str] = {
 ROLES = {COLLECTION + "agent": "Preparing the agents", COLLECTION + "image": "Preparing the image"}
 # The output of these actions and steps is all that people see while they run: some have phases of their own.
 ALONE = frozenset(
-    {
-        "agent_check_info",
-        "image.distribute",
-        "policy_info",
-        "session",
-        "session_apps",
-        "session_info",
-        "session_logs_info",
-        "session_queue",
-        "usage_info",
-    }
+    (
+        "agent_check_info image.distribute policy_info session session_apps session_info session_logs_info session_queue usage_info"
+    ).split()
 )
 IDLE = frozenset(("debug", "include_tasks", "validate_argument_spec"))
 

@@ -94,7 +94,7 @@ def joint_result(results: Mapping[str, Json]) -> Json:
         if all(isinstance(value, list) for value in each)
     }
     durations = {name: max(each) for name, each in values.items() if name.endswith("duration")}
-    differences = [item for value in values.get("diff", []) for item in _listed(value)]
+    differences = [item for value in values.get("diff", []) for item in listed(value)]
     return {
         "changed": any(values.get("changed", [])),
         **lists,
@@ -104,7 +104,8 @@ def joint_result(results: Mapping[str, Json]) -> Json:
     }
 
 
-def _listed(value: Any) -> List[Any]:
+def listed(value: Any) -> List[Any]:
+    """The differences of a result, which may be one or none."""
     return value if isinstance(value, list) else [value] if value else []
 
 

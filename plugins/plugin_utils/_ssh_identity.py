@@ -20,6 +20,7 @@ from ..module_utils._ssh.container_files import Bundle, HostIdentity
 from ..module_utils._ssh.keys import SECRET_BYTES, Identity
 from . import _app_urls as app_urls
 from ._artifacts import Artifacts
+from ._results import listed
 from ._ssh_route import Route
 
 
@@ -95,9 +96,7 @@ class SessionIdentity:
         if not check:
             for name, content in stale.items():
                 self.artifacts.write(name, content)
-        shown = (
-            result["diff"] if isinstance(result.get("diff"), list) else [result["diff"]] if result.get("diff") else []
-        )
+        shown = listed(result.get("diff"))
         return {
             **result,
             "changed": bool(result.get("changed") or stale),
