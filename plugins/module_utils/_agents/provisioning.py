@@ -62,7 +62,7 @@ def role_settings(
         agents=agents,
         head=head,
         is_head=host == (heads or agents)[0],
-        become=not _is_root(facts) if become is None else become,
+        become=facts.get("effective_user_id") != 0 if become is None else become,
         # Without an address: what the modules use too, DOCKER_HOST of the host or the usual socket, whatever context is selected.
         docker=("docker", "--host", docker_host) if docker_host else ("docker", "--context", "default"),
         state_dir=options.get("state_dir") or STATE_DIR,
@@ -85,10 +85,6 @@ def engine_packages_to_remove(facts: Json) -> Tuple[str, ...]:
     if facts.get("os_family") == "Debian":
         return tuple(name for name in debian_engine_packages(facts) if name.startswith("docker"))
     return tuple(REDHAT_ENGINES)
-
-
-def _is_root(facts: Json) -> bool:
-    return facts.get("effective_user_id") == 0
 
 
 def _has_cli_package(facts: Json) -> bool:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, Mapping, Tuple
+from typing import Dict, Iterable, List, Mapping, Tuple
 
 from .constants import LABEL_SESSION
 from .documents import Document, Json, decoded
@@ -77,6 +77,12 @@ class HostNetwork(Document):
     address: str = ""
     interface: str = ""
     reason: str = "has no IPv4 address"
+
+
+def busy_percents(measured: Iterable[Json | None]) -> List[float]:
+    """The utilization of the GPUs that were measured. A GPU that does not report it, as one of MIG, is left out."""
+    used = (gpu["percent"] for each in measured for gpu in (each or {}).get("gpus") or ())
+    return [percent for percent in used if percent is not None]
 
 
 # The states of a GPU. No session is placed on a red one.

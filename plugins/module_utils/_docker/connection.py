@@ -16,7 +16,7 @@ from .._core.calls import timed
 from .._core.constants import LABEL_SESSION
 from .._core.errors import ConflictError, EngineError, TakenError
 from .._core.waiting import retry_until
-from .error_text import advice, advice_of_silence, clean, is_taken
+from .error_text import advice, clean, is_taken
 
 HTTP_CONFLICT = 409
 DEFAULT_ADVICE = "check the log of that engine"
@@ -117,7 +117,7 @@ class Connection:
 
     def _silence(self, subject: str, error: Exception) -> str:
         reason = _root(error) or clean(str(error))
-        advised = advice_of_silence(reason, DEFAULT_ADVICE)
+        advised = advice(reason, DEFAULT_ADVICE, is_silent=True)
         return f"{self._speaker(subject)} does not answer at {self._host}: {reason}; {advised}."
 
     def _speaker(self, subject: str) -> str:

@@ -320,11 +320,8 @@ def refusal(mount: Mount, found: Json, owner: str, runtime: str, *, own_only: bo
     if own_only and not holder:
         advice = "choose another name in session_mounts"
         return f"was not created by a session of {owner}, as the policy of this site demands; {advice}"
-    if mount.options and not _is_as_described(mount, found):
+    is_as_described = found.get("Driver") == _DRIVER and dict(found.get("Options") or {}) == dict(mount.options)
+    if mount.options and not is_as_described:
         advice = "remove that volume, or choose another name in session_mounts"
         return f"exists with another driver or other options than session_mounts describes; {advice}"
     return ""
-
-
-def _is_as_described(mount: Mount, found: Json) -> bool:
-    return found.get("Driver") == _DRIVER and dict(found.get("Options") or {}) == dict(mount.options)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import Iterator, Sequence, Tuple
+from typing import Iterator
 
 from .._core.constants import RUNTIME_PATH
 from .._core.errors import ComputeError
@@ -100,14 +100,10 @@ def clean(text: str) -> str:
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
-def advice(text: str, otherwise: str) -> str:
-    """What the user can do about an engine's message; ``otherwise`` if there is no advice for it."""
-    return _advice(_ADVICE, text, otherwise)
-
-
-def advice_of_silence(text: str, otherwise: str) -> str:
-    """What the user can do about an engine that does not answer."""
-    return _advice(_SILENT + _ADVICE, text, otherwise)
+def advice(text: str, otherwise: str, is_silent: bool = False) -> str:
+    """What the user can do about an engine's message, or about an engine that does not answer; ``otherwise`` if nothing is known."""
+    known = _SILENT + _ADVICE if is_silent else _ADVICE
+    return next((what for pattern, what in known if re.search(pattern, text, re.IGNORECASE)), otherwise)
 
 
 @contextmanager
@@ -118,7 +114,3 @@ def naming_image(image: str) -> Iterator[None]:
     except ComputeError as error:
         error.message = error.message.replace(THE_IMAGE, THE_IMAGE.replace("its image", "image " + image))
         raise
-
-
-def _advice(known: Sequence[Tuple[str, str]], text: str, otherwise: str) -> str:
-    return next((what for pattern, what in known if re.search(pattern, text, re.IGNORECASE)), otherwise)

@@ -15,7 +15,7 @@ from .._core import states
 from .._core.constants import LABEL_SESSION
 from .._core.documents import Json
 from .._core.model import Plan, Resources
-from .._core.reports import Agent
+from .._core.reports import Agent, busy_percents
 from .._planning.policy import SitePolicy
 from .._planning.policy_rules import Use, quota_left
 from .details import amounts
@@ -155,7 +155,7 @@ def sample(agents: Sequence[Json], session_states: Sequence[str], now: float) ->
     """The sums over the agents of a list, and the number of sessions that are live and that wait."""
     usable = [agent for agent in agents if agent["reachable"]]
     measured = [agent["measured"] for agent in usable if agent["measured"]]
-    percents = [gpu["percent"] for each in measured for gpu in each["gpus"] if gpu["percent"] is not None]
+    percents = busy_percents(measured)
     return {
         "time": round(now, 3),
         "capacity": _sum([agent["capacity"] for agent in usable]),

@@ -7,10 +7,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict, Mapping
 
 from .._core.documents import Json
-from .._core.model import App, Mount, Secret, User
+from .._core.model import App, Secret
 from .request import REQUEST_VARIABLES, Request
 
 _UNITS = (("t", 1 << 40), ("g", 1 << 30), ("m", 1 << 20), ("k", 1 << 10))
@@ -53,16 +53,8 @@ def _size(amount: int) -> str:
     )
 
 
-def _mounts(mounts: List[Mount]) -> List[Json]:
-    return [{**mount.to_json(), "options": dict(mount.options)} for mount in mounts]
-
-
-def _secrets(secrets: List[Secret]) -> List[Json]:
-    return [{name: text for name, text in secret.to_json().items() if text} for secret in secrets]
-
-
-def _apps(apps: List[App]) -> List[Json]:
-    return [_app(app) for app in apps]
+def _secret(secret: Secret) -> Json:
+    return {name: text for name, text in secret.to_json().items() if text}
 
 
 def _app(app: App) -> Json:
@@ -71,16 +63,12 @@ def _app(app: App) -> Json:
     return {**kept, **({"ready": int(app.ready)} if app.ready.isdigit() else {})}
 
 
-def _user(user: User) -> Json:
-    return {"uid": user.uid, "gid": user.gid}
-
-
 _WRITTEN: Dict[str, Callable[[Any], Any]] = {
     "millicpus": lambda value: _number(value / 1000),
     "gpus": _number,
     **dict.fromkeys(("memory", "shm", "disk", "log_size"), _size),
-    "mounts": _mounts,
-    "secrets": _secrets,
-    "apps": _apps,
-    "user": _user,
+    "mounts": lambda mounts: [mount.to_json() for mount in mounts],
+    "secrets": lambda secrets: [_secret(secret) for secret in secrets],
+    "apps": lambda apps: [_app(app) for app in apps],
+    "user": lambda user: {"uid": user.uid, "gid": user.gid},
 }

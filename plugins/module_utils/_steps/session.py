@@ -16,7 +16,6 @@ from .._core.errors import EngineError
 from .._core.reports import Agent
 from .._core.states import ERROR, LIVE, PENDING, RUNNING
 from .._head import queue_pass
-from .._head.row import Row
 from .._head.scheduler import Decision
 from .._head.scheduler import launch as launched
 from .._head.store import Store
@@ -73,13 +72,12 @@ def _placed(store: Store, request: Request, context: Context, folders: Sequence[
     return {
         **({"failed": True, "msg": decision.reason} if decision.verdict == "failed" else {}),
         **_shown(decision),
-        "ended": [other.to_json() for other in ended if other and not _is_own_failure(other, decision)],
+        # Its own failure is the result.
+        "ended": [
+            other.to_json() for other in ended if other and (other.id, other.state) != (decision.session.id, ERROR)
+        ],
         "ended_folders": store.ended(folders),
     }
-
-
-def _is_own_failure(row: Row, decision: Decision) -> bool:
-    return row.state == ERROR and row.id == decision.session.id
 
 
 def _check_possible(request: Request, context: Context) -> None:

@@ -8,10 +8,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
 from .._core.exits import limit_reached
+from .._core.reports import busy_percents
 from .._core.states import ENDED
 from .._core.units import show_bytes, show_cpus, show_seconds, show_time
 from .._planning.playbook_settings import ALL_COLUMNS, COLUMNS
@@ -21,6 +22,12 @@ from .table import gpu_parts, table
 NO_FOLDER = "none"
 # Columns of a table, unless the environment names another number.
 WIDTH = 120
+# The amounts of a table, and how each is shown.
+_AMOUNTS: Sequence[Tuple[str, Callable[[Any], str]]] = (
+    ("millicpus", show_cpus),
+    ("memory", show_bytes),
+    ("gpus", "{:g}".format),
+)
 # The usual columns; those that are empty in every line are left out.
 USUAL = ("session", "owner", "state", "turn", "priority", "size", "each", "started", "end", "result", "reason")
 
@@ -147,7 +154,7 @@ def gpu_use(measured: Json | None) -> str:
     >>> gpu_use({"gpus": [{"percent": 0}, {"percent": 50}, {"percent": None}]})
     'GPUs 25%'
     """
-    percents = [gpu["percent"] for gpu in (measured or {}).get("gpus") or () if gpu["percent"] is not None]
+    percents = busy_percents([measured])
     return "GPUs %d%%" % round(sum(percents) / len(percents)) if percents else ""
 
 
@@ -175,27 +182,25 @@ def address_of(app: Json) -> str:
 
 def owners_table(owners: Sequence[Json]) -> List[str]:
     """A line for every owner: what the owner's sessions hold, how much a policy allows, and what is left."""
-    rows = [
-        (
-            owner["owner"],
-            allowed_of(owner, "sessions", owner["sessions"], str),
-            owner["waiting"],
-            allowed_of(owner, "containers", owner["containers"], str),
-            allowed_of(owner, "millicpus", owner["used"]["millicpus"], show_cpus),
-            allowed_of(owner, "memory", owner["used"]["memory"], show_bytes),
-            allowed_of(owner, "gpus", owner["used"]["gpus"], "{:g}".format),
-            show_amounts(owner["available"]),
-        )
-        for owner in owners
-    ]
+    rows = [(owner["owner"], *owner_cells(owner, _AMOUNTS)) for owner in owners]
     header = ("owner", "sessions", "waiting", "containers", "cpus", "memory", "gpus", "may still have")
     return table(header, rows)
 
 
+def owner_cells(owner: Json, amounts: Iterable[Tuple[str, Callable[[Any], str]]]) -> List[object]:
+    """What the owner has of these amounts, and what a policy allows."""
+    return [
+        allowed_of(owner, "sessions", owner["sessions"], str),
+        owner["waiting"],
+        allowed_of(owner, "containers", owner["containers"], str),
+        *(allowed_of(owner, name, owner["used"][name], show) for name, show in amounts),
+        show_amounts(owner["available"]),
+    ]
+
+
 def groups_table(groups: Sequence[Json]) -> List[str]:
     """A line for every resource group: what is allocated of its capacity, and the owner's part of that."""
-    shown = (("millicpus", show_cpus), ("memory", show_bytes), ("gpus", "{:g}".format))
-    rows = [(one["group"], one["agents"], *(share_of(one, name, show) for name, show in shown)) for one in groups]
+    rows = [(one["group"], one["agents"], *(share_of(one, name, show) for name, show in _AMOUNTS)) for one in groups]
     return table(("group", "agents", "cpus", "memory", "gpus"), rows)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple
 from .._core.documents import Json
 from .._core.errors import visible
 from .._core.forms import a_number
+from .._core.reports import busy_percents
 from .._core.states import LIVE, PENDING, RUNNING, SCHEDULED
 
 PREFIX = "cluster_compute_"
@@ -58,8 +59,7 @@ def _measured(resource: str, scale: int = 1) -> Value:
 
 def _busy_gpus(one: Json) -> float | None:
     """The utilization of all GPUs of an agent or a session, as a number of GPUs; None if none was measured."""
-    measured = (one["measured"] or {}).get("gpus") or ()
-    percents = [gpu["percent"] for gpu in measured if gpu["percent"] is not None]
+    percents = busy_percents([one["measured"]])
     return sum(percents) / 100 if percents else None
 
 
@@ -75,12 +75,9 @@ def _running(session: Json) -> int:
     return sum(container["state"] == "running" for container in session["containers"])
 
 
-def _lacking(session: Json) -> int | None:
-    return len(session["degraded"]) if session["state"] == RUNNING else None
-
-
-def _unhealthy(session: Json) -> int | None:
-    return len(session["unhealthy"]) if session["state"] == RUNNING else None
+def _count(name: str) -> Value:
+    """The length of a list of a running session."""
+    return lambda session: len(session[name]) if session["state"] == RUNNING else None
 
 
 _AGENT, _SESSION = ("agent",), ("owner", "session")
@@ -108,8 +105,10 @@ METRICS: Mapping[str, Sequence[Metric]] = {
         ),
         Metric("session_containers", "Containers that the session asks for.", _SESSION, itemgetter("size")),
         Metric("session_containers_running", "Containers that run.", _SESSION, _running),
-        Metric("session_containers_lacking", "Containers that a running session lacks.", _SESSION, _lacking),
-        Metric("session_failures", "Apps and commands of a running session that failed.", _SESSION, _unhealthy),
+        Metric("session_containers_lacking", "Containers that a running session lacks.", _SESSION, _count("degraded")),
+        Metric(
+            "session_failures", "Apps and commands of a running session that failed.", _SESSION, _count("unhealthy")
+        ),
         Metric(
             "session_cpus", "CPUs of all containers, allocated or requested.", _SESSION, _of_all("millicpus", _MILLI)
         ),

@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
+from .._core.reports import busy_percents
 from .._core.states import ENDED, VERIFIED
 from .._core.units import show_bytes, show_cpus, show_time
 from .lists import (
     address_of,
     agent_state,
-    allowed_of,
     failures_of,
     folders_of,
     in_use,
     limits_of,
+    owner_cells,
     remarks,
     resources_of,
     share_of,
-    show_amounts,
 )
 from .plot import plot
 
@@ -245,7 +245,7 @@ def _in_use(resource: Resource, agents: Sequence[Json]) -> float | None:
     measured = [agent["measured"] for agent in agents if agent["measured"]]
     if resource.key != "gpus":
         return round(sum(each[resource.key] for each in measured), -2) if measured else None
-    percents = [gpu["percent"] for each in measured for gpu in each["gpus"] if gpu["percent"] is not None]
+    percents = busy_percents(measured)
     return sum(percents) / 100 if percents else None
 
 
@@ -265,16 +265,9 @@ def session_count(sessions: Sequence[Json], owners: Sequence[Json]) -> Json:
 def owner_rows(owners: Sequence[Json], colors: Mapping[str, str], resources: Sequence[Resource]) -> List[Json]:
     """Who has how much, and may still have, with the colors of the bars."""
     by_name = {owner["owner"]: owner for owner in owners}
-    return [{"name": name, "color": color, "cells": _cells(by_name[name], resources)} for name, color in colors.items()]
-
-
-def _cells(owner: Json, resources: Sequence[Resource]) -> List[object]:
+    shown = [(one.key, one.show) for one in resources]
     return [
-        allowed_of(owner, "sessions", owner["sessions"], str),
-        owner["waiting"],
-        allowed_of(owner, "containers", owner["containers"], str),
-        *(allowed_of(owner, one.key, owner["used"][one.key], one.show) for one in resources),
-        show_amounts(owner["available"]),
+        {"name": name, "color": color, "cells": owner_cells(by_name[name], shown)} for name, color in colors.items()
     ]
 
 

@@ -11,7 +11,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import (
     LONGEST,
     advice,
-    advice_of_silence,
     clean,
     naming_image,
 )
@@ -77,7 +76,7 @@ def test_advice(reason: str, what: str) -> None:
 
 @pytest.mark.parametrize("reason", ["No such file or directory", "Connection refused", "('Connection aborted.', …)"])
 def test_only_an_engine_that_does_not_answer_is_to_be_started(reason: str) -> None:
-    assert advice_of_silence(reason, "otherwise") == "start the engine"
+    assert advice(reason, "otherwise", is_silent=True) == "start the engine"
     assert advice(reason, "otherwise") != "start the engine"
 
 
