@@ -236,6 +236,17 @@ def start_lasting(engine: Engine, name: str, body: Json, failure: str) -> None:
     raise EngineError(message % (engine.agent, failure, output[-200:].rstrip(".")), engine.agent)
 
 
+def stop_lasting(engine: Engine, name: str) -> str:
+    """Remove such a container, and return its output; empty if there is none."""
+    container = engine.inspect(name)
+    if container is None:
+        return ""
+    try:
+        return engine.logs(container["Id"])
+    finally:
+        engine.remove(container["Id"], name)
+
+
 def json_lines(text: str) -> List[List[Any]]:
     """The lists in the output of a container of a check, one a line; other lines are left out.
 

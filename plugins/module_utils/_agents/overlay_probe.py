@@ -21,7 +21,7 @@ from .._docker.client import Engine
 from .._docker.connection import persist
 from .._docker.payloads import network_body
 from . import overlay_endpoint
-from .examination import OLD, json_lines, lasting_body, start_lasting
+from .examination import OLD, json_lines, lasting_body, start_lasting, stop_lasting
 
 NAME = "cluster-compute-check-overlay-%s"
 # Seconds until the engine lets the network go, for the test of all peers, and for a measurement beside its own.
@@ -74,13 +74,7 @@ def measure(engine: Engine, mark: str, peer: str, seconds: float) -> Json:
 
 def stop(engine: Engine, mark: str) -> Json:
     """Remove the container, and return what it found, which is nothing if there is none."""
-    container = engine.inspect(NAME % mark)
-    if container is None:
-        return read_lines("")
-    try:
-        return read_lines(engine.logs(container["Id"]))
-    finally:
-        engine.remove(container["Id"], NAME % mark)
+    return read_lines(stop_lasting(engine, NAME % mark))
 
 
 def _found(engine: Engine, mark: str, last: str, seconds: float) -> Json:

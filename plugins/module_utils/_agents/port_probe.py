@@ -21,7 +21,7 @@ from typing import Dict, List, Tuple
 from .._core.errors import EngineError
 from .._core.parallel import run_all
 from .._docker.client import Engine
-from .examination import check_body, json_lines, lasting_body, run_to_end, start_lasting
+from .examination import check_body, json_lines, lasting_body, run_to_end, start_lasting, stop_lasting
 from .findings import CONTAINER, FULL, GOSSIP, VXLAN
 
 NAME = "cluster-compute-check-listener-%s"
@@ -78,13 +78,7 @@ def start_listener(engine: Engine, mark: str, seconds: int) -> None:
 
 def stop_listener(engine: Engine, mark: str) -> List[List[str]]:
     """Remove the listener; returns what it received, each as the name of the sender and the channel."""
-    listener = engine.inspect(NAME % mark)
-    if listener is None:
-        return []
-    try:
-        return [words for words in json_lines(engine.logs(listener["Id"])) if len(words) == 2]
-    finally:
-        engine.remove(listener["Id"], NAME % mark)
+    return [words for words in json_lines(stop_lasting(engine, NAME % mark)) if len(words) == 2]
 
 
 def send(name: str, peers: Dict[str, str], mark: str, mtu: int, port: int) -> None:

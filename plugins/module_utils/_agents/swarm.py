@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from .._core.constants import LABEL_SCHEMA, SCHEMA
 from .._core.documents import Json
@@ -91,13 +91,18 @@ def join(engine: SwarmEngine, remote: str, token: str, address: str, deadline: f
 
 def settled_membership(engine: Engine, deadline: float) -> Json:
     """The membership, once an engine that has just started or joined knows it, or as it is at the deadline."""
+    return _membership_once(lambda state: state != "pending", engine, deadline)
+
+
+def _membership_once(is_wanted: Callable[[str], bool], engine: Engine, deadline: float) -> Json:
+    """The membership in a wanted state, or as it is at the deadline."""
     found: List[Json] = []
 
-    def is_settled() -> bool:
+    def is_reached() -> bool:
         found[:] = [membership(engine)]
-        return bool(found[0]["state"] != "pending")
+        return is_wanted(found[0]["state"])
 
-    wait_until(is_settled, deadline, PAUSE, PAUSE)
+    wait_until(is_reached, deadline, PAUSE, PAUSE)
     return found[0]
 
 
@@ -127,18 +132,13 @@ def _set_role(engine: SwarmEngine, node: str, role: str) -> None:
 
 def _active(engine: Engine, deadline: float) -> Json:
     """The membership once it is active; joining continues in the background."""
-    found: List[Json] = []
-
-    def is_active() -> bool:
-        found[:] = [membership(engine)]
-        return bool(found[0]["state"] == "active")
-
-    if not wait_until(is_active, deadline, PAUSE, PAUSE):
+    found = _membership_once(lambda state: state == "active", engine, deadline)
+    if found["state"] != "active":
         message = (
             "%s is still %s in its Swarm; check that TCP %d is open between the agents, and read the engine's log."
         )
-        raise StateError(message % (engine.where, found[0]["state"], PORT), engine.agent)
-    return found[0]
+        raise StateError(message % (engine.where, found["state"], PORT), engine.agent)
+    return found
 
 
 def _await_role(engine: SwarmEngine, node: str, role: str, deadline: float) -> None:

@@ -7,12 +7,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Mapping, Tuple
 
-from .constants import LABEL_SESSION
+from .constants import LABEL_CONTAINER, LABEL_SESSION
 from .documents import Document, Json, decoded
-from .model import Gpu, Resources
+from .model import Gpu, Port, Resources
 
 # The labels from which a session is known again whose plan is lost.
 _NEEDED_LABELS = tuple(f"{LABEL_SESSION}.{name}" for name in ("name", "owner", "mode", "placement", "subnet"))
@@ -36,6 +37,11 @@ class ObservedContainer:
     def label(self, name: str) -> str:
         """The value of a label; empty without it."""
         return str((self.data.get("labels") or {}).get(name, ""))
+
+    @property
+    def ports(self) -> Tuple[Port, ...]:
+        """The ports that it publishes, from its label."""
+        return tuple(Port.from_json(port) for port in json.loads(self.label(LABEL_CONTAINER + ".ports") or "[]"))
 
     @property
     def describes_session(self) -> bool:

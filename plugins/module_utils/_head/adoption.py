@@ -16,7 +16,6 @@ from .._core import states
 from .._core.constants import (
     HOST,
     LABEL_BEGAN,
-    LABEL_CONTAINER,
     LABEL_FABRIC,
     LABEL_FIRST,
     LABEL_FOLDERS,
@@ -95,7 +94,8 @@ def rebuilt_plan(
         for member, agent in zip(request.members, placed_on)
     )
     first = example.label(LABEL_FIRST)
-    ports = _ports(observed) or Allocation(plans, agents).ports(request, placed_on)
+    main = observed.get("main1")
+    ports = (main.ports if main else ()) or Allocation(plans, agents).ports(request, placed_on)
     inputs = PlanInputs(
         session_id=row.id,
         launch=example.label(LABEL_LAUNCH),
@@ -196,12 +196,6 @@ def _age(container: ObservedContainer) -> Tuple[float, int]:
 
 def _is_adoptable(container: ObservedContainer) -> bool:
     return container.state in _HAS_RUN and container.describes_session
-
-
-def _ports(observed: Mapping[str, ObservedContainer]) -> Tuple[Port, ...]:
-    """The ports that main1 publishes, from its label; none if main1 is gone."""
-    text = observed["main1"].label(LABEL_CONTAINER + ".ports") if "main1" in observed else ""
-    return tuple(Port.from_json(port) for port in json.loads(text or "[]"))
 
 
 def _chosen_again(member: Member, request: Request, free: FreeCapacity | None) -> Resources:

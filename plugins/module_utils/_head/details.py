@@ -7,11 +7,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Dict, Iterable, List, Sequence, Tuple
 
 from .._core import states
-from .._core.constants import LABEL_CONTAINER, RELOCATE, RESTART_ALL
+from .._core.constants import RELOCATE, RESTART_ALL
 from .._core.documents import Json
 from .._core.exits import failed_apps, limit_reached
 from .._core.model import Mount, Port, Resources
@@ -126,7 +125,7 @@ def _apps(row: Row, agents: Sequence[Agent]) -> List[Json]:
     if row.state in states.ENDED:
         return []
     main = _main(row, agents)
-    ports = row.plan.main.ports if row.plan else _labelled_ports(main)
+    ports = row.plan.main.ports if row.plan else main.ports if main else ()
     where = row.plan.main.agent if row.plan else _agent_of(main, agents)
     address = {agent.name: agent.address for agent in agents}.get(where) or where
     return [
@@ -164,11 +163,6 @@ def _main(row: Row, agents: Iterable[Agent]) -> ObservedContainer | None:
 
 def _agent_of(wanted: ObservedContainer | None, agents: Iterable[Agent]) -> str:
     return next((agent.name for agent in agents if wanted is not None and wanted in agent.containers), "")
-
-
-def _labelled_ports(container: ObservedContainer | None) -> Sequence[Port]:
-    ports = container.label(LABEL_CONTAINER + ".ports") if container else ""
-    return [Port.from_json(port) for port in json.loads(ports or "[]")]
 
 
 def _folders(row: Row) -> List[Json] | None:

@@ -55,11 +55,9 @@ class Use:
 
     @classmethod
     def of_resources(cls, resources: Iterable[Resources]) -> Use:
-        use = cls(1)
-        for one in resources:
-            gpus = sum(gpu.shares for gpu in one.gpus)
-            use = replace(use.plus(cls(0, 1, one.millicpus, one.memory, gpus)))
-        return use
+        held = list(resources)
+        gpus = sum(gpu.shares for one in held for gpu in one.gpus)
+        return cls(1, len(held), sum(one.millicpus for one in held), sum(one.memory for one in held), gpus)
 
 
 def shown(name: str, amount: Any) -> str:
