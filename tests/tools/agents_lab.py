@@ -60,8 +60,8 @@ class Host:
     has_containerd_store: bool
 
     @classmethod
-    def of(cls, agent: str) -> Host:
-        suite, _plus, store = SUITES[NAMES.index(agent) % len(SUITES)].partition("+")
+    def of(cls, agent: str, suites: Sequence[str] = SUITES) -> Host:
+        suite, _plus, store = suites[NAMES.index(agent) % len(suites)].partition("+")
         if store == "systemd":
             raise ValueError(
                 "systemd would start the engines again that tests stop: use AGENT_SUITES without +systemd."
@@ -77,6 +77,7 @@ class Lab:
 
     def __init__(self, scenario: str = SCENARIO, suites: Sequence[str] = SUITES) -> None:
         self.folder = ROOT / ".cache/molecule" / scenario
+        self.suites = suites
         self.name = f"cluster-compute-test-{scenario}-{hashlib.sha1(str(self.folder).encode()).hexdigest()[:6]}"
         self.environment = {
             **{name: text for name, text in os.environ.items() if not name.startswith("ANSIBLE_")},
@@ -116,7 +117,7 @@ class Lab:
             self.make_images()
         self.play(SHARED / "create.yml").check()
         with ThreadPoolExecutor(len(NAMES)) as threads:
-            list(threads.map(self._make_engine, NAMES))
+            list(threads.map(self._make_engine, self.names))
 
     def destroy(self) -> None:
         self.play(SHARED / "destroy.yml").check()
@@ -231,7 +232,7 @@ class Lab:
 
     def _make_engine(self, agent: str) -> None:
         options: dict[str, Any] = {"cgroup-parent": f"/cluster-compute-test/{self.name[21:]}-{agent}"}
-        if Host.of(agent).has_containerd_store:
+        if Host.of(agent, self.suites).has_containerd_store:
             options["features"] = {"containerd-snapshotter": True}
         self.shell(agent, f"mkdir -p /etc/docker; echo '{json.dumps(options)}' > /etc/docker/daemon.json").check()
         if self.shell(agent, "docker info").code != 0:

@@ -45,7 +45,8 @@ def plan_pulls(
     """The agents that pull, and the image that they must get: the one that counts. They have one architecture.
 
     An image by digest is the same wherever it is: no agent decides for another one which image that is. An image that was made of a
-    container is in a registry only if it has a digest: without one, the agents get a copy.
+    container is in a registry only if it has a digest that is not its ID, which containerd's store lists as a digest: without one, the
+    agents get a copy.
     """
     if own_digest(reference):
         lacking = [name for name in needing if pull == ALWAYS or not images[name]["present"]]
@@ -56,7 +57,7 @@ def plan_pulls(
         return {"pull": [] if pull == NEVER else list(needing), "id": "", "content": "", "digests": []}
     others = [name for name in needing if not same(images[name], first)]
     wanted = {key: first[key] for key in ("id", "content", "digests")}
-    is_local = bool(_origin(first)[1]) and not first["digests"]
+    is_local = bool(_origin(first)[1]) and all(one.endswith("@" + first["id"]) for one in first["digests"])
     return {"pull": [] if pull == NEVER or is_local else others, **wanted}
 
 

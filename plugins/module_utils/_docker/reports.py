@@ -247,5 +247,6 @@ def content_of(image: Json) -> str:
     """A digest of an image's layers and configuration: equal on engines that compute different IDs for the same image."""
     layers = (image.get("RootFS") or {}).get("Layers") or []
     config = image.get("Config") or {}
-    kept = {key: config.get(key) for key in ("Env", "Cmd", "Entrypoint", "User", "WorkingDir", "Labels")}
+    # Some engines leave out what is empty.
+    kept = {key: config.get(key) or None for key in ("Env", "Cmd", "Entrypoint", "User", "WorkingDir", "Labels")}
     return digest([layers, kept]) if layers else ""

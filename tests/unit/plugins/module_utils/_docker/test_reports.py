@@ -17,6 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.report_rules
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     container_entry,
+    content_of,
     engine_entry,
     engine_name,
     ignored_entries,
@@ -227,3 +228,12 @@ def test_labels_that_another_user_has_written_do_not_make_a_report_unreadable() 
     assert flaw({**labels, "cluster.compute.session": "{%s}" % labels["cluster.compute.session"]})
     empty = {**labels, "cluster.compute.container.resources": '{"gpus": "", "memory": 1}'}
     assert container_entry({**member, "Labels": empty})["resources"]["gpus"] == []
+
+
+def test_the_content_of_an_image_is_the_same_where_an_engine_leaves_out_empty_fields() -> None:
+    """As Docker Engine 28 does."""
+    layers, known = {"Layers": ["sha256:1"]}, {"Env": ["A=1"], "Cmd": ["sh"]}
+    empty = {"Entrypoint": None, "User": "", "WorkingDir": "", "Labels": {}}
+    newer = content_of({"RootFS": layers, "Config": known})
+    assert content_of({"RootFS": layers, "Config": {**known, **empty}}) == newer
+    assert content_of({"RootFS": layers, "Config": {**known, "User": "1"}}) != newer
