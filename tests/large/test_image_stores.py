@@ -21,7 +21,8 @@ OWNER = "cluster.compute.origin.owner"
 CHANGE = "head -c 24M /dev/urandom >weights && ln -sf weights link"
 LOOK = "sha256sum link && readlink link && test ! -e /etc/issue"
 BUILD = f"printf 'FROM {REFERENCE}\\nENV GREETING=hello\\n' | DOCKER_BUILDKIT=0 docker build -q -t {IMAGE} -"
-INGEST = "/var/lib/docker/containerd/daemon/io.containerd.content.v1.content/ingest"
+STORE = "/var/lib/docker/containerd/daemon/io.containerd."
+SNAPSHOTS, ARRIVING = STORE + "snapshotter.v1.overlayfs/snapshots", STORE + "content.v1.content/ingest"
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +70,12 @@ def committed(agents: Agents) -> dict[str, list[str]]:
     return {agent: sorted(agents.lab.shell(agent, listed).check().text.split()) for agent in NAMES}
 
 
+def identities(agents: Agents) -> list[str]:
+    """The images of this owner on the agent with containerd's store, with and without a name."""
+    listed = f"docker image ls --all --no-trunc --format '{{{{.ID}}}}' --filter label={OWNER}={agents.owner}"
+    return sorted(agents.lab.shell(CONTAINERD, listed).check().text.split())
+
+
 @pytest.mark.parametrize(("source", "taker"), [(CLASSIC, CONTAINERD), (CONTAINERD, CLASSIC)])
 def test_a_launch_copies_an_image_to_the_other_store(fresh: Agents, lab: Lab, source: str, taker: str) -> None:
     lab.shell(source, BUILD).check()
@@ -90,3 +97,27 @@ def test_what_a_container_has_comes_to_the_other_store_and_back(fresh: Agents, l
         former = [] if image == REFERENCE else ["<none>:<none>"]
         assert committed(fresh) == {name: [*(former if name == agent else []), IMAGE] for name in NAMES}
         image = IMAGE
+
+
+def test_a_full_disk_and_a_killed_engine_leave_no_half_image(fresh: Agents, lab: Lab) -> None:
+    """The image that has the name stays, on the agent that makes one and on the agent that gets a copy."""
+    session = launch(fresh, CLASSIC, REFERENCE)
+    commit(fresh).check()
+    before = identities(fresh)
+    session.say("main1", CHANGE)
+    lab.shell(CONTAINERD, f"mount -t tmpfs -o size=16m tmpfs {SNAPSHOTS}").check()
+    done = commit(fresh).check()
+    lab.shell(CONTAINERD, f"umount {SNAPSHOTS}").check()
+    assert f"Image {IMAGE} is on {CLASSIC}, and not on all other agents: " in " ".join(done.text.split())
+    assert identities(fresh) == before
+    fresh.terminate("built").check()
+    session = launch(fresh, CONTAINERD, REFERENCE)
+    commit(fresh).check()
+    before = identities(fresh)
+    session.say("main1", CHANGE)
+    killer = lab.kill_engine(CONTAINERD, f'[ "$(du -sm {ARRIVING} | cut -f 1)" -gt 10 ]')
+    done = commit(fresh)
+    assert killer.wait(timeout=60) == 0
+    assert done.code != 0, done.text
+    lab.start_engine(CONTAINERD)
+    assert identities(fresh) == before

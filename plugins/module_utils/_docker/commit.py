@@ -135,7 +135,7 @@ def make(engine: CommitEngine, wanted: Wanted, origin: Origin, written: Written)
         with at_work(fcntl.LOCK_EX), tempfile.TemporaryFile(dir=_folder()) as layer:
             _fill(engine, origin, layer, written)
             config = json.dumps(configuration(wanted, origin, _digest(layer), datetime.now(timezone.utc))).encode()
-            identity = engine.load(_archive(config, layer))
+            identity = _loaded(engine, wanted.owner, _archive(config, layer))
             check_name(engine, wanted.image, wanted.owner)
             engine.tag(identity or "sha256:" + hashlib.sha256(config).hexdigest(), wanted.image)
             _remove_nameless(engine, wanted.owner, ())
@@ -145,6 +145,15 @@ def make(engine: CommitEngine, wanted: Wanted, origin: Origin, written: Written)
     except tarfile.TarError as error:
         message = "%s: a program shortened a file of %s while the engine read it; stop the programs that write, and run this again."
         raise StateError(message % (engine.agent, wanted.container), engine.agent) from error
+
+
+def _loaded(engine: CommitEngine, owner: str, archive: Iterator[bytes]) -> str:
+    try:
+        return engine.load(archive)
+    except EngineError:  # an engine with containerd's store keeps an image that it could not unpack
+        with suppress(EngineError):
+            _remove_nameless(engine, owner, ())
+        raise
 
 
 def sweep(engine: CommitEngine, owner: str = "", sessions: Collection[str] = ()) -> None:

@@ -226,8 +226,12 @@ def load(engine: ImageEngine, options: Json) -> Json:
 
 def _loaded(engine: ImageEngine, options: Json, proven: Collection[str]) -> Json:
     digest, before = own_digest(options["name"]), engine.image_ids()
-    with open(options["path"], "rb") as archive:
-        identity = engine.load(archive)
+    try:
+        with open(options["path"], "rb") as archive:
+            identity = engine.load(archive)
+    except EngineError:
+        _remove_partial(engine, before, options["content"])
+        raise
     loaded = engine.image(identity or options["id"]) or {}
     is_other = loaded.get("Id") != options["id"] and (not loaded or content_of(loaded) != options["content"])
     if is_other or (digest and loaded.get("Id") not in proven):
@@ -239,6 +243,15 @@ def _loaded(engine: ImageEngine, options: Json, proven: Collection[str]) -> Json
     if name:
         engine.tag(loaded["Id"], name)
     return describe(engine, options["name"])
+
+
+def _remove_partial(engine: ImageEngine, before: Collection[str], content: str) -> None:
+    """Remove the image that an engine with containerd's store keeps, without a name, when it could not unpack the image."""
+    with suppress(ComputeError):
+        for identity in engine.image_ids().difference(before):
+            image = engine.image(identity) or {}
+            if not image.get("RepoTags") and content_of(image) == content:
+                engine.remove_image(identity)
 
 
 # Seconds between two counts in the file: the engine sends an event for every few hundred kilobytes.

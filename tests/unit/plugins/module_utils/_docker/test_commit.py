@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._docker import commit
 from ansible_collections.cluster.compute.plugins.module_utils._docker.images import at_work
 
@@ -199,6 +199,19 @@ def test_the_engine_gets_the_layer_and_then_the_name(home: Path, *, squash: bool
         assert tar.getnames() == (["etc/old", "usr/new"] if squash else ["usr/new", "etc/.wh.motd"])
     assert engine.removed == ["sha256:old"]
     assert list(home.iterdir()) == []
+
+
+def test_an_image_that_the_engine_could_not_unpack_is_removed(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    """An engine with containerd's store keeps it, without a name."""
+
+    def load(_engine: Engine, _archive: Any) -> str:
+        raise EngineError("a1 could not load an image: no space left on device.", "a1")
+
+    monkeypatch.setattr(Engine, "load", load)
+    engine = Engine(export("usr/new"))
+    with pytest.raises(EngineError, match="no space left"):
+        commit.make(engine, WANTED, commit.find(engine, WANTED), commit.Written())
+    assert engine.removed == ["sha256:old"]
 
 
 @pytest.mark.parametrize(

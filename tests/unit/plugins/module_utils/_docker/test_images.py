@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The bytes of a pull, as the engine's events tell them."""
+"""The bytes of a pull, as the engine's events tell them; a load that fails."""
 
 from __future__ import annotations
 
@@ -9,8 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engine_lab import archive
 
-from ansible_collections.cluster.compute.plugins.module_utils._docker.images import PullCount, counted
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.images import (
+    ImageEngine,
+    PullCount,
+    counted,
+    load,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import content_of
 
 
 def event(layer: str, status: str, now: int = 0, whole: int = 0) -> dict[str, Any]:
@@ -45,3 +53,38 @@ def test_the_count_is_in_a_new_file(tmp_path: Path) -> None:
         assert listen is not None
         listen(event("a", "Downloading", 10, 100))
         assert path.read_text() == "10 100\n"
+
+
+class FullDisk(ImageEngine):
+    """An engine with containerd's store, which keeps the image that it cannot unpack, beside what a user makes meanwhile."""
+
+    def __init__(self) -> None:
+        self.agent = "a1"
+        self.images = {"former": described("1")}
+
+    def image_ids(self) -> set[str]:
+        return set(self.images)
+
+    def image(self, reference: str) -> Any:
+        return self.images[reference]
+
+    def load(self, _archive: Any) -> str:
+        self.images.update({"new": described("2"), "named": described("2", "mine:1"), "other": described("3")})
+        raise EngineError("a1 could not load an image: no space left on device.", "a1")
+
+    def remove_image(self, identity: str) -> None:
+        del self.images[identity]
+
+
+def described(layer: str, *names: str) -> dict[str, Any]:
+    return {"RootFS": {"Layers": [layer]}, "RepoTags": list(names)}
+
+
+def test_an_image_that_the_engine_could_not_unpack_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "image.tar"
+    path.write_bytes(archive({"manifest.json": (b'[{"Config": "2.json", "RepoTags": null, "Layers": []}]', 0o644)}))
+    engine = FullDisk()
+    options = {"name": "x:1", "path": str(path), "id": "", "content": content_of(described("2"))}
+    with pytest.raises(EngineError, match="no space left"):
+        load(engine, options)
+    assert set(engine.images) == {"former", "named", "other"}
