@@ -49,11 +49,12 @@ PAUSE = 0.5  # seconds between two looks at the memory
 
 @dataclass(frozen=True)
 class Cost:
-    """What a command costs: wall time, the controller's processor time in seconds, its largest memory in bytes."""
+    """What a command costs: wall time, the controller's processor time in seconds, its largest memory in bytes; its output."""
 
     seconds: float
     cpu: float
     memory: int
+    text: str
 
 
 class ManyAgents:
@@ -88,14 +89,14 @@ class ManyAgents:
         """A session of so many containers; no agent can hold more than its share."""
         amounts = {"session_cpus": 1, "agent_cpus": -(-size // len(self.names)), "session_memory": "64m"}
         more = {"session_cluster_mode": "multi-node", "session_strategy": "spread", "session_cluster_size": size}
-        return self._play("cluster_session.yml", {**amounts, **more})
+        return self.play("cluster_session.yml", {**amounts, **more})
 
     def end(self) -> Cost:
-        return self._play("terminate.yml", {})
+        return self.play("terminate.yml", {})
 
     def schedule(self, owner: str, cpus: int) -> Cost:
         """A pass over the queue of an owner; each agent has so many CPUs."""
-        return self._play("schedule.yml", {"session_owner": owner, "agent_cpus": cpus})
+        return self.play("schedule.yml", {"session_owner": owner, "agent_cpus": cpus})
 
     def engine(self, agent: str) -> StubEngine:
         return self._engines.engines[agent]
@@ -105,11 +106,11 @@ class ManyAgents:
         """The directory of the session store."""
         return self._folder / "state"
 
-    def _play(self, playbook: str, variables: dict[str, object]) -> Cost:
-        words = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
+    def play(self, playbook: str, variables: dict[str, object], *options: str) -> Cost:
+        given = {"session_name": NAME, **variables}
+        words = [word for name, value in given.items() for word in ("-e", f"{name}={value}")]
         program = str(Path(sys.executable).parent / "ansible-playbook")
-        command = [program, f"playbooks/{playbook}", "-i", str(self._folder / "inventory.yml"), *words]
-        command += ["-e", f"session_name={NAME}"]
+        command = [program, f"playbooks/{playbook}", "-i", str(self._folder / "inventory.yml"), *words, *options]
         before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         popen = subprocess.Popen(command, cwd=ROOT, env=self._environment(), text=True, **streams)
@@ -120,7 +121,7 @@ class ManyAgents:
             # The recap has a line for each agent.
             raise SystemExit(f"{playbook} failed:\n{text.partition('PLAY RECAP')[0][-4000:]}")
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return Cost(time.monotonic() - begun, cpu, largest[0])
+        return Cost(time.monotonic() - begun, cpu, largest[0], text)
 
     def _environment(self) -> dict[str, str]:
         own = {

@@ -41,11 +41,12 @@ class Swarm:
 
 
 class StubEngine:
-    """The state of one engine, and its answers."""
+    """The state of one engine, and its answers. ``machine`` is the architecture of its host, and of its image."""
 
     def __init__(self, name: str, swarm: Swarm) -> None:
         self.name = name
         self.swarm = swarm
+        self.machine = "x86_64"
         self.containers: dict[str, Json] = {}
         self.servers: dict[str, ProofServer] = {}
 
@@ -67,13 +68,16 @@ class StubEngine:
             "RemoteManagers": [{"NodeID": name} for name in self.swarm.managers],
             "Cluster": {"ID": self.swarm.cluster} if is_manager else None,
         }
-        amounts = {"NCPU": 64, "MemTotal": 256 << 30, "ServerVersion": VERSION["Version"], "Architecture": "x86_64"}
+        amounts = {"NCPU": 64, "MemTotal": 256 << 30, "ServerVersion": VERSION["Version"], "Architecture": self.machine}
         return 200, {"ID": self.name, "Name": self.name, "LoggingDriver": "json-file", "Swarm": swarm, **amounts}
 
-    def image(self, _query: Json, _body: bytes, _name: str) -> tuple[int, object]:
-        layers = {"Type": "layers", "Layers": ["sha256:" + "0" * 64]}
-        known = {"RepoTags": [self.swarm.image], "RepoDigests": [], "Architecture": "amd64", "Os": "linux"}
-        return 200, {"Id": "sha256:" + "1" * 64, "Config": {"Env": ["PATH=/usr/bin:/bin"]}, "RootFS": layers, **known}
+    def image(self, _query: Json, _body: bytes, name: str) -> tuple[int, object]:
+        if name != self.swarm.image:
+            return 404, {"message": f"No such image: {name}"}
+        digest, architecture = {"x86_64": ("0" * 64, "amd64"), "aarch64": ("1" * 64, "arm64")}[self.machine]
+        layers = {"Type": "layers", "Layers": ["sha256:" + digest]}
+        known = {"RepoTags": [self.swarm.image], "RepoDigests": [], "Architecture": architecture, "Os": "linux"}
+        return 200, {"Id": "sha256:" + digest, "Config": {"Env": ["PATH=/usr/bin:/bin"]}, "RootFS": layers, **known}
 
     def volumes(self, query: Json, _body: bytes) -> tuple[int, object]:
         made = [{"Name": name, "CreatedAt": "2026-01-01T00:00:00Z"} for name in self.swarm.runtime]
