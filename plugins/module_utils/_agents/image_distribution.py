@@ -116,8 +116,9 @@ def check_copies(
     for name in needing:
         image, here = images[plan.source], images[name]
         if not fits(image, here):
-            rule = "is built for %s, but %s is %s; choose an image for that architecture, or other agents"
-            raise InputError(variable, reference, rule % (image["architecture"], name, here["host"]))
+            failed = f", and its pull failed ({here['reason'].rstrip('.')})" if here["reason"] else ""
+            rule = "is built for %s, but %s is %s%s; choose an image for that architecture, or other agents"
+            raise InputError(variable, reference, rule % (image["architecture"], name, here["host"], failed))
     for name in plan.copies:
         here = images[name]
         if 0 <= here["free"] < 2 * plan.size:
@@ -178,9 +179,9 @@ def plan_reference_image(images: Sequence[Json], head: str, hosts: Collection[st
     """Choose the builder of each architecture, and the takers.
 
     ``images`` are the answers of the agents about the image, in the order of the play. An agent that has the image comes first, then
-    the head, then the first agent. ``hosts`` are the hosts of the play: only they receive a copy.
+    the head, then the first agent. ``hosts`` are the hosts of the play: only they build, or receive a copy.
     """
-    best = sorted(images, key=lambda image: (not image["present"], image["agent"] != head))
+    best = sorted(images, key=lambda one: (not one["present"], one["agent"] not in hosts, one["agent"] != head))
     first = {str(image["host"]): image for image in reversed(best)}
     sources = tuple(image for image in best if image is first[str(image["host"])])
     builders = tuple(image["agent"] for image in sources)

@@ -157,6 +157,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"a": image("a", "1", host="aarch64"), "b": image("b", "1", host="aarch64")},
         "session_image: 'x:1': is built for x86_64, but a is aarch64; choose an image for that architecture, or other agents.",
     ),
+    "another architecture, and no pull": (
+        {"a": image("a", "1"), "b": image("b", host="aarch64", reason="no such host.")},
+        "session_image: 'x:1': is built for x86_64, but b is aarch64, and its pull failed (no such host); choose an image for that "
+        "architecture, or other agents.",
+    ),
     "another architecture": (
         {"a": image("a", "1"), "b": image("b", host="aarch64")},
         "session_image: 'x:1': is built for x86_64, but b is aarch64; choose an image for that architecture, or other agents.",
@@ -254,3 +259,8 @@ def test_an_agent_that_has_the_image_comes_first_then_the_head(
     plan = plan_reference_image(images, "a2", ["a1", "a2", "a3", "a4"])
     assert (list(plan.builders), plan.takers) == (builders, takers)
     assert [image["agent"] for image in plan.sources] == builders
+
+
+def test_a_head_that_is_not_in_the_play_builds_nothing() -> None:
+    plan = plan_reference_image([answer("a1"), answer("a3"), answer("head")], "head", ["a1", "a3"])
+    assert (plan.builders, plan.takers) == (("a1",), ("a3",))
