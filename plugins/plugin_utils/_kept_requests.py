@@ -96,7 +96,7 @@ class KeptRequests(Artifacts):
         try:
             kept: Dict[str, Json] = json.loads(content)
             Request.from_json(kept["request"])
-            dict(kept["files"])
+            kept["files"].items()
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             message = "%s/%s is damaged: end session %s with terminate.yml, and launch it again."
             raise DamagedError(message % (self.folder, name, name)) from error

@@ -44,7 +44,7 @@ def describe_command_exit(command: Json) -> str:
     """
     if command.get("reason"):
         return f"the command has ended, but {command['reason']}"
-    if command["oom_killed"]:
+    if command.get("oom_killed"):
         return f"the command ended with exit code {command['exit_code']}, out of memory"
     if command["exit_code"] == TIMED_OUT:
         return "the command exceeded session_command_timeout and was terminated"
