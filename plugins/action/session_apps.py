@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import InputError
 from ..module_utils._planning.options import OPTIONS
 from ..module_utils._planning.variable import APPS
 from ..plugin_utils._conduct.action import ConductorAction
@@ -26,9 +25,8 @@ class ActionModule(ConductorAction):
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:  # noqa: ARG002 (each is a variable)
         with play.phase("check"):
             found = checked(self, play.task_vars, APPS)
-        name, agent = str(play.value("session_name")), found["agent"]
-        if agent not in play.names:
-            raise InputError("session_name", name, f"main1 is on {agent}, which this inventory does not have")
         wanted = {key: found[key] for key in ("session", "apps", "publish", "ports")}
         change = {key: list(found["variables"]["session_apps_" + key]) for key in ("restart", "remove")}
-        return change_apps(play, name, agent, {**wanted, **change, "deadline": found["apps_timeout"]})
+        return change_apps(
+            play, str(play.value("session_name")), {**wanted, **change, "deadline": found["apps_timeout"]}
+        )

@@ -233,7 +233,12 @@ session:
         tunnel:
           description: The command that connects a port of the controller to the app.
           type: str
-          returned: for an app on the loopback address of its agent
+          returned: for an app on the loopback address of its agent, or one that is reached by SSH
+        container:
+          description: The container of the app.
+          type: str
+          returned: for an app that is reached by SSH
+          sample: worker1
         relay:
           description: Whether a relay publishes the port.
           type: bool

@@ -6,10 +6,10 @@ DOCUMENTATION = r"""
 module: session_apps
 short_description: Start, restart and end apps in a running session
 description:
-  - PID 1 of C(main1) runs the apps of a session as the session's user, starts them again when they end, and keeps a log of each.
-    This action changes its list of apps, and waits until the apps that it has started are ready.
-  - Each app has a token. It is in a file of C(main1) that only the session's user reads, and, as a part of the app's URL, in the file
-    C(apps) of the session's directory on the controller.
+  - PID 1 of a container runs its apps as the session's user, starts them again when they end, and keeps a log of each.
+    This action changes the list of apps, and waits until the apps that it has started are ready. It adds apps to C(main1).
+  - Each app has a token. It is in a file of its container that only the session's user reads, and, as a part of the app's URL, in the
+    file C(apps) of the session's directory on the controller.
   - It runs once for all hosts of the play, on the controller that launched the session. All agents of the inventory must be hosts of
     the play.
   - Each option has a variable of the role P(cluster.compute.session#role), such as C(session_apps_restart). An option has precedence.

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from typing import Mapping, Sequence
 
-from ..module_utils._core.documents import digest
 from ..module_utils._core.model import Plan
-from ..module_utils._ssh.app_files import running
+from ..module_utils._core.names import local_port
+from ..module_utils._core.topology import kept_apps
 from ..module_utils._ssh.keys import Identity
 from ._artifacts import APPS, Artifacts
 
 FILE = APPS
 LOOPBACK = "127.0.0.1"
-# Above the ports of services, below those that the kernel takes for connections.
-_FIRST_PORT, _PORTS = 20000, 9000
 
 
 def text(plan: Plan, identity: Identity, address: str) -> str:
@@ -27,11 +25,12 @@ def text(plan: Plan, identity: Identity, address: str) -> str:
     The URL of an app that is not public has the loopback address of this machine: either it is the agent, or the connection of
     ``tunnel`` gives it the same port.
     """
-    ports = {port.name: port for port in plan.main.ports}
+    ports = {port.name: port.host_port for port in plan.main.ports}
     lines = []
-    for app in running(plan.session.apps):
+    for _container, app in kept_apps(plan):
         host = address if app.public else LOOPBACK
-        lines.append(line(app.name, app.access(host, ports[app.name].host_port, identity.app_token(app.name))))
+        port = ports.get(app.name) or local_port(plan.session.id, app.name)
+        lines.append(line(app.name, app.access(host, port, identity.app_token(app.name))))
     return "".join(lines)
 
 
@@ -45,12 +44,3 @@ def change(artifacts: Artifacts, added: Mapping[str, str], removed: Sequence[str
     kept = [one for one in old if one.partition(" ")[0] not in (*added, *removed)]
     lines = [one + "\n" for one in kept] + [line(name, url) for name, url in added.items()]
     artifacts.write(FILE, "".join(lines).encode())
-
-
-def local_port(session: str, app: str) -> int:
-    """A port of this machine for an app that has none on its agent: always the same, and hardly ever that of another app.
-
-    >>> local_port("3614fdf3-0e04-4a4b", "lab") == local_port("3614fdf3-0e04-4a4b", "lab")
-    True
-    """
-    return _FIRST_PORT + int(digest([session, app]), 16) % _PORTS

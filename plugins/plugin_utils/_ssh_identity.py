@@ -14,8 +14,8 @@ from typing import Dict, Sequence
 
 from ..module_utils._core.documents import Json
 from ..module_utils._core.model import Container, Network, Plan
+from ..module_utils._core.topology import kept_apps
 from ..module_utils._ssh import config_files, host_lists
-from ..module_utils._ssh.app_files import running
 from ..module_utils._ssh.container_files import Bundle, HostIdentity
 from ..module_utils._ssh.keys import SECRET_BYTES, Identity
 from . import _app_urls as app_urls
@@ -41,9 +41,7 @@ def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container],
         hostfile=host_lists.hostfile(plan),
         hostnames=host_lists.hostnames(plan),
         hosts={item.hostname: _host_identity(identity, plan.network, item) for item in containers},
-        tokens={
-            app.name: identity.app_token(app.name) for app in running(plan.session.apps) if plan.main in containers
-        },
+        tokens={app.name: identity.app_token(app.name) for one, app in kept_apps(plan) if one in containers},
     )
 
 

@@ -95,7 +95,7 @@ VERBS: Dict[str, Verb] = {
         "restart the containers of a session in place",
         _NAME,
         _on("restart"),
-        option("--app APP", "session_restart_app", "an app of main1, in place of containers"),
+        option("--app APP", "session_restart_app", "an app, in place of containers"),
         runs="session_restart session",
     ),
     "queue": Verb("list the waiting sessions in the order of the queue", runs="sessions session_info"),

@@ -80,7 +80,8 @@ def open_app(asked: argparse.Namespace) -> int:
     if words and (len(words) > 1 or not chosen):
         known = ", ".join(app["name"] for app in apps)
         raise MisuseError(f"session {name} has no app {' '.join(words)}: it has {known or 'none'}")
-    tunnel = _tunnel(_config(asked, name), chosen[0]["forward"]) if words else []
+    published = [app["port"] for app in places.document(asked, name)["apps"] if app["name"] in words]
+    tunnel = _tunnel(_config(asked, name), chosen[0]["forward"], any(published)) if words else []
     if asked.show or not tunnel or asked.no_wait:
         _present(asked, chosen, [shown(tunnel, {})] if asked.show and tunnel else [])
         return 0
@@ -105,13 +106,12 @@ def _config(asked: argparse.Namespace, name: str) -> str:
     return str(places.artifacts(asked) / name / "ssh_config")
 
 
-def _tunnel(config: str, forward: str) -> List[str]:
-    """The line of ssh that connects a port of this machine to an app; none for a public app, or one of this machine."""
-    words = ["ssh", "-G", "-F", config, "main1"]
-    settings = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False).stdout
+def _tunnel(config: str, forward: str, published: bool) -> List[str]:
+    """The line of ssh that connects a port of this machine to an app; none for a public app, or one that this machine publishes."""
+    settings = subprocess.run(["ssh", "-G", "-F", config, "main1"], capture_output=True, text=True, check=False).stdout
     is_proxied = re.search(r"^proxy(command|jump) (?!none$)", settings, re.MULTILINE)
     is_here = re.search(r"^hostname (127\.|localhost$)", settings, re.MULTILINE) and not is_proxied
-    if not forward or is_here:
+    if not forward or (published and is_here):
         return []
     own = ("ExitOnForwardFailure=yes", "ConnectTimeout=30", "PermitLocalCommand=yes", "LocalCommand=echo")
     return ["ssh", "-NT", *(word for option in own for word in ("-o", option)), "-F", config, "-L", forward, "main1"]

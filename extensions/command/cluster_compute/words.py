@@ -94,7 +94,7 @@ def apps_of(folder: Path, document: Mapping[str, Any]) -> List[Dict[str, str]]:
     found = []
     for app in document["apps"]:
         url, _space, password = urls.get(app["name"], "").partition(" ")
-        ends = re.search(r" -L ([0-9]+:main1:[0-9]+) ", app.get("tunnel", ""))
+        ends = re.search(r" -L ([0-9]+:[a-z0-9-]+:[0-9]+) ", app.get("tunnel", ""))
         forward = ends.group(1) if ends and (not url or "://127." in url) else ""
         found.append({"name": app["name"], "url": url, "password": password, "forward": forward})
     return [app for app in found if app["name"] != "ssh"]

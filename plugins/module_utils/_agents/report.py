@@ -261,15 +261,15 @@ def unread(entry: Json, reason: str) -> Json:
 
 
 def with_apps(engine: Engine, entry: Json, has_time: bool) -> Json:
-    """The entry of a main1 that runs with the state of its apps. What cannot be read does not fail the report.
+    """The entry of a container that runs with the state of its apps. What cannot be read does not fail the report.
 
-    Apps that came after the launch are in no label: only a report that has time looks for them.
+    Apps that came after the launch are on main1, and in no label: only a report that has time looks for them.
     """
-    is_main = entry["id"] == entry["session"] and entry["state"] == "running"
-    if not is_main or not (has_time or has_apps(entry["labels"])):
+    may_have = has_apps(entry["labels"]) or (has_time and entry["id"] == entry["session"])
+    if entry["state"] != "running" or not may_have:
         return entry
     try:
-        found = read_statuses(engine, entry["engine_id"], entry["session"])
+        found = read_statuses(engine, entry["engine_id"], entry["id"], entry["hostname"])
     except UnreachableError:
         raise
     except (ConflictError, EngineError):

@@ -241,6 +241,18 @@ def _declared() -> Dict[str, Rule]:
     return {one.name: by_rule(one.metadata[DECLARATION]["check"], one.name) for one in known}
 
 
+_APPS = [
+    {
+        "name": WORD,
+        "port": PORT,
+        "preferred_port": PORT,
+        "public": a_flag,
+        "command": a_text,
+        "ready": a_line,
+        "environment": texts,
+        "path": a_line,
+    }
+]
 _SESSION = {
     **_declared(),
     "id": UUID,
@@ -264,18 +276,7 @@ _SESSION = {
             "local": a_flag,
         }
     ],
-    "apps": [
-        {
-            "name": WORD,
-            "port": PORT,
-            "preferred_port": PORT,
-            "public": a_flag,
-            "command": a_text,
-            "ready": a_line,
-            "environment": texts,
-            "path": a_line,
-        }
-    ],
+    "apps": _APPS,
     "secrets": [{"name": WORD, "environment": VARIABLE}],
     "authorized_keys": [by_rule(check_public_key, "authorized_keys")],
     "own_volumes": a_flag,
@@ -297,6 +298,7 @@ _SESSION = {
             "ready": a_text,
             "after": [ROLE],
             "compute": a_flag,
+            "apps": _APPS,
         }
     ],
 }
@@ -374,5 +376,5 @@ _SESSION_DOCUMENT = {
             "gpus": [a_line],
         }
     ],
-    "apps": [{"name": WORD, "address": a_line, "port": PORT, "tunnel": a_line, "relay": a_flag}],
+    "apps": [{"name": WORD, "address": a_line, "port": PORT, "tunnel": a_line, "relay": a_flag, "container": HOSTNAME}],
 }

@@ -24,6 +24,7 @@ LABEL_FOLDERS = LABEL_SESSION + ".folders"
 LABEL_LAUNCH = LABEL + "launch"
 LABEL_CONTAINER = LABEL + "container"
 LABEL_BATCH = LABEL_CONTAINER + ".batch"
+LABEL_APPS = LABEL_CONTAINER + ".apps"
 LABEL_SECRETS = LABEL_CONTAINER + ".secrets"
 # A relay is a container of a session that is no member of it: its role, and the label with its app.
 RELAY_ROLE = "relay"

@@ -151,7 +151,7 @@ class Role(Document):
     """A role with all that its containers have; what the user did not give is the session's.
 
     ``environment`` has only the role's own variables. ``ready`` is a port, a port and a path, or a command. This role starts
-    when the roles in ``after`` are ready.
+    when the roles in ``after`` are ready. ``apps`` are those of its first container.
     """
 
     name: str = ""
@@ -169,6 +169,7 @@ class Role(Document):
     ready: str = ""
     after: Tuple[str, ...] = ()
     compute: bool = True
+    apps: Tuple[App, ...] = ()
 
 
 @dataclass(frozen=True)

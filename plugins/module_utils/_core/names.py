@@ -12,6 +12,7 @@ import re
 from typing import Tuple
 
 from .constants import CONFIG_FOLDER
+from .documents import digest
 from .errors import InputError
 
 _SESSION = re.compile(r"(?=.{4,64}\Z)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -21,6 +22,8 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RESERVED_PREFIX = "BACKENDAI_"
 # Instead of an owner, where lists are asked for.
 ALL_OWNERS = "all"
+# For apps without a port of an agent: above the ports of services, below those that the kernel takes for connections.
+_FIRST_PORT, _PORTS = 20000, 9000
 
 
 _ADJECTIVES = (
@@ -83,6 +86,15 @@ def container_names(owner: str, session: str, hostname: str, session_id: str) ->
     """
     name = f"{owner}.{session}.{hostname}"
     return name, f"{name}.{session_id[:8]}"
+
+
+def local_port(session: str, app: str) -> int:
+    """A port of this machine for an app that has none on its agent: always the same, and hardly ever that of another app.
+
+    >>> local_port("3614fdf3-0e04-4a4b", "lab") == local_port("3614fdf3-0e04-4a4b", "lab")
+    True
+    """
+    return _FIRST_PORT + int(digest([session, app]), 16) % _PORTS
 
 
 def run_folder(container: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Sequence, Tuple
 
 from .constants import ROLE_NAME
-from .model import Role
+from .model import App, Container, Plan, Role, Session
 
 MAIN = "main"
 SUB = "sub"
@@ -79,6 +79,17 @@ def waves(roles: Sequence[Role]) -> List[Tuple[str, ...]]:
             return found
         found.append(wave)
         started.extend(wave)
+
+
+def apps_of(session: Session, container: Container) -> Tuple[App, ...]:
+    """The apps of a container: on main1 those of the session, in the first container of another role those of the role."""
+    role = session.role(container.role)
+    return session.apps if container.rank == 0 else role.apps if role and container.index == 1 else ()
+
+
+def kept_apps(plan: Plan) -> List[Tuple[Container, App]]:
+    """The apps that PID 1 runs, each with its container: those with a command."""
+    return [(one, app) for one in plan.containers for app in apps_of(plan.session, one) if app.command]
 
 
 def role_of(hostname: str) -> str:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The apps of ``main1``, observed through the files of PID 1: roles/image/files/apps.sh writes them."""
+"""The apps of a container, observed through the files of PID 1: roles/image/files/apps.sh writes them."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .._core.errors import EngineError, NotFoundError, visible_lines
 from .._core.names import run_folder
 from .._core.waiting import deadline_in, wait_until
 from .client import Engine
+from .container_requests import LONGEST_FILE
 
 LOGS = "/var/log/cluster-compute"
 READY, FAILED, ENDED, UNKNOWN = "ready", "failed", "ended", "unknown"
@@ -41,36 +42,35 @@ class AppStatus(Document):
 
 @dataclass(frozen=True)
 class Apps:
-    """The apps of a session, whose ID is that of ``main1``, on the agent of ``main1``."""
+    """The apps of a container of a session. ``container`` is its ID, which for ``main1`` is that of the session."""
 
     engine: Engine
     session: str
     agent: str
+    container: str
+    hostname: str = "main1"
 
-    def main(self) -> Json:
+    def listed(self) -> Json:
         """The container, as the engine lists it."""
         for listed in self.engine.containers(self.session):
-            if (listed.get("Labels") or {}).get(LABEL_CONTAINER) == self.session and listed.get("State") == "running":
+            if (listed.get("Labels") or {}).get(LABEL_CONTAINER) == self.container and listed.get("State") == "running":
                 return listed
-        message = "main1 does not run on agent %s: launch the session again to repair it."
-        raise NotFoundError(message % self.agent, self.agent)
+        message = "%s does not run on agent %s: launch the session again to repair it."
+        raise NotFoundError(message % (self.hostname, self.agent), self.agent)
+
+    def read(self, path: str, most: int = LONGEST_FILE) -> bytes:
+        """A file of the container, empty if there is none."""
+        return self.engine.read_file(self.listed()["Id"], path, self.hostname, most) or b""
 
     def status(self, name: str) -> AppStatus:
-        path = f"{run_folder(self.session)}/apps/{name}/status"
-        content = self.engine.read_file(self.main()["Id"], path, "main1", _LONGEST_STATUS)
-        return parse_status(name, content or b"")
+        return parse_status(name, self.read(f"{run_folder(self.container)}/apps/{name}/status", _LONGEST_STATUS))
 
     def serial(self, name: str) -> str:
         """The serial with which PID 1 keeps an app; empty if it keeps none."""
-        folder = f"{run_folder(self.session)}/apps/{name}"
-        main = self.main()["Id"]
         if self.status(name).state == ENDED:
             return ""
-        return (
-            (self.engine.read_file(main, folder + "/serial", "main1", _LONGEST_STATUS) or b"")
-            .decode("ascii", "replace")
-            .strip()
-        )
+        serial = self.read(f"{run_folder(self.container)}/apps/{name}/serial", _LONGEST_STATUS)
+        return serial.decode("ascii", "replace").strip()
 
     def wait(self, names: Sequence[str], seconds: float) -> List[AppStatus]:
         """The apps, once all are ready. An EngineError names the first that has failed, or that is not ready in time."""
@@ -89,9 +89,9 @@ class Apps:
 
     def _complaint(self, status: AppStatus, seconds: float) -> str:
         if status.state == FAILED:
-            what = f"App {status.name} of main1 ends with exit code {status.exit_code} before it is ready"
+            what = f"App {status.name} of {self.hostname} ends with exit code {status.exit_code} before it is ready"
         else:
-            what = f"App {status.name} of main1 is not ready after {seconds:g} s"
+            what = f"App {status.name} of {self.hostname} is not ready after {seconds:g} s"
             if status.exit_code is not None:
                 what += ", its last run ended with exit code %d" % status.exit_code
         lines = self.last_lines(status.name)
@@ -99,15 +99,14 @@ class Apps:
 
     def last_lines(self, name: str) -> List[str]:
         """The end of an app's log; a container may have written anything there."""
-        content = self.engine.read_file(self.main()["Id"], f"{LOGS}/{name}.log", "main1") or b""
-        lines = [line.strip() for line in visible_lines(content)]
+        lines = [line.strip() for line in visible_lines(self.read(f"{LOGS}/{name}.log"))]
         return [line[:_WIDTH] for line in lines if line][-_LINES:]
 
 
-def read_statuses(engine: Engine, main: str, session: str) -> List[AppStatus]:
-    """The apps of a session that PID 1 of ``main1`` keeps; ``main`` is the ID of that container in the engine."""
-    path = run_folder(session) + "/apps.status"
-    return parse_statuses(engine.read_file(main, path, "main1", _LONGEST_SUMMARY) or b"")
+def read_statuses(engine: Engine, identity: str, container: str, hostname: str) -> List[AppStatus]:
+    """The apps that PID 1 of a container keeps; ``identity`` is the ID of that container in the engine."""
+    path = run_folder(container) + "/apps.status"
+    return parse_statuses(engine.read_file(identity, path, hostname, _LONGEST_SUMMARY) or b"")
 
 
 def parse_statuses(content: bytes) -> List[AppStatus]:

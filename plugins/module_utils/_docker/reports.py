@@ -12,6 +12,7 @@ from typing import Any, Dict, Iterable, List, Set
 
 from .._core.constants import (
     LABEL,
+    LABEL_APPS,
     LABEL_CONTAINER,
     LABEL_FABRIC,
     LABEL_HOST_PORTS,
@@ -224,9 +225,9 @@ def _is_apart(listed: Json, labels: Json) -> bool:
 
 
 def has_apps(labels: Json) -> bool:
-    """Whether the launch of a session has published ports of apps, by the labels of main1."""
+    """Whether a container was launched with apps: main1 with published ports, another with those of its role."""
     ports = _document(labels.get(LABEL_CONTAINER + ".ports"), [])
-    return any(port.get("name") != "ssh" for port in ports)
+    return bool(labels.get(LABEL_APPS)) or any(port.get("name") != "ssh" for port in ports)
 
 
 def booked_ports(labels: Json) -> Set[int]:

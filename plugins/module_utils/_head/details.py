@@ -15,6 +15,7 @@ from .._core.documents import Json
 from .._core.exits import failed_apps, limit_reached
 from .._core.model import Mount, Port, Resources
 from .._core.reports import Agent, ObservedContainer
+from .._core.topology import kept_apps
 from .row import Row
 
 # Values of session_on_failure with which a pass repairs a session.
@@ -118,9 +119,9 @@ def _is_finished(session: Json) -> bool:
 
 
 def _apps(row: Row, agents: Sequence[Agent]) -> List[Json]:
-    """The apps of main1 that run now, each with the address at which a user reaches it.
+    """The apps that run now, each with the address at which a user reaches it.
 
-    A port without a program of PID 1 counts as an app. While main1 does not run, its apps are listed as they were launched.
+    A port without a program of PID 1 counts as an app. While a container does not run, its apps are listed as they were launched.
     """
     if row.state in states.ENDED:
         return []
@@ -136,7 +137,22 @@ def _apps(row: Row, agents: Sequence[Agent]) -> List[Json]:
             "agent": where,
         }
         for name, (host_ip, port) in _published(row, ports, main).items()
+    ] + _of_roles(row, agents)
+
+
+def _of_roles(row: Row, agents: Iterable[Agent]) -> List[Json]:
+    """The apps of other containers than main1, which publish no port."""
+    kept = {(agent.name, one.id): one.data.get("apps") for agent in agents for one in agent.containers}
+    return [
+        {"name": app.name, "address": "", "port": 0, "agent": one.agent}
+        for one, app in (kept_apps(row.plan) if row.plan else ())
+        if one.rank and _runs(app.name, kept.get((one.agent, one.id)))
     ]
+
+
+def _runs(name: str, kept: Sequence[Json] | None) -> bool:
+    """Whether PID 1 keeps an app; it is taken for granted of a container whose apps are not known."""
+    return kept is None or any(app["name"] == name and app["state"] != "ended" for app in kept)
 
 
 def _published(row: Row, ports: Sequence[Port], main: ObservedContainer | None) -> Dict[str, Tuple[str, int]]:

@@ -198,9 +198,9 @@ def _missing(plan: Plan, up: Collection[Tuple[str, str]]) -> List[Container]:
 
 
 def _failed_apps(plan: Plan, observed: Sequence[Tuple[str, ObservedContainer]]) -> Tuple[str, ...]:
-    """The apps of main1 that PID 1 does not start again. Another start of main1 starts all of its apps."""
-    place = (plan.main.agent, plan.main.id)
-    own = (container.data.get("apps") or () for agent, container in observed if (agent, container.id) == place)
+    """The apps that PID 1 does not start again. Another start of a container starts all of its apps."""
+    places = [(container.agent, container.id) for container in plan.containers]
+    own = (container.data.get("apps") or () for agent, container in observed if (agent, container.id) in places)
     return tuple(app["name"] for apps in own for app in apps if app["state"] == "failed")
 
 

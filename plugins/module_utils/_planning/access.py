@@ -121,5 +121,5 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
         rules.check_names,
         read_by=(RESTART,),
     ),
-    text("restart_app", "Name of an app to restart in C(main1), in place of containers.", read_by=(RESTART,)),
+    text("restart_app", "Name of an app to restart, in place of containers.", read_by=(RESTART,)),
 )

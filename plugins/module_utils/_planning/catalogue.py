@@ -133,25 +133,24 @@ def with_environment(values: Mapping[str, Any], table: Table) -> Dict[str, Any]:
         if entry.get("command") and not values.get("session_command"):
             found["session_command"] = entry["command"]
     if isinstance(values.get("session_roles"), list):
-        found["session_roles"] = [_of_role(role, table) for role in values["session_roles"]]
-    apps = _as_list(values.get("session_apps"))
-    if isinstance(apps, list):
-        known = {app["name"]: app for app in entry.get("apps") or ()} if entry else APPS
-        where = f"the environment {name}" if entry else "the collection"
-        found["session_apps"] = [_expanded("session_apps", app, known, where) for app in apps]
+        found["session_roles"] = [_of_role(role, table, name) for role in values["session_roles"]]
+    if "session_apps" in values:
+        found["session_apps"] = _whole_apps("session_apps", values["session_apps"], name, entry)
     return found
 
 
-def _of_role(role: Any, table: Table) -> Any:
-    """A role with the image and the variables of the environment that it names."""
-    if not isinstance(role, Mapping) or not role.get("image"):
+def _of_role(role: Any, table: Table, of_session: str) -> Any:
+    """A role with the image and the variables of the environment that it names, and whole apps of that or of the session's."""
+    if not isinstance(role, Mapping):
         return role
-    name, _colon, version = str(role["image"]).partition(":")
-    entry, given = table.get(name), role.get("environment") or {}
-    if not entry:
-        return role
+    name, _colon, version = str(role.get("image") or of_session).partition(":")
+    entry, given, whole = table.get(name, {}), role.get("environment") or {}, dict(role)
+    if "apps" in role:
+        whole["apps"] = _whole_apps(f"session_roles: {role.get('name')}: apps", role["apps"], name, entry)
+    if not entry or not role.get("image"):
+        return whole
     own = {**entry["environment"], **given} if entry.get("environment") and isinstance(given, Mapping) else given
-    return {**role, "image": _image(name, version, entry["versions"], "session_roles"), "environment": own}
+    return {**whole, "image": _image(name, version, entry["versions"], "session_roles"), "environment": own}
 
 
 def listed(table: Table) -> List[Dict[str, Any]]:
@@ -230,6 +229,16 @@ def _image(name: str, version: str, versions: Mapping[str, str], variable: str =
         )
         raise InputError(variable, f"{name}:{version}", rule % (name, ", ".join(versions), name, version))
     return versions[version]
+
+
+def _whole_apps(variable: str, value: Any, name: str, entry: Environment) -> Any:
+    """The apps of a list as whole dictionaries: names are those of an environment, or without it of the collection."""
+    apps = _as_list(value)
+    if not isinstance(apps, list):
+        return value
+    known = {app["name"]: app for app in entry.get("apps") or ()} if entry else APPS
+    where = f"the environment {name}" if entry else "the collection"
+    return [_expanded(variable, app, known, where) for app in apps]
 
 
 def _expanded(variable: str, app: Any, known: Mapping[str, Mapping[str, Any]], where: str = "the collection") -> Any:

@@ -199,7 +199,7 @@ def lease_seconds(request: Request, statuses: Iterable[AgentStatus], launch_time
         launch_timeout
         + (request.bootstrap_timeout if request.bootstrap else 0)
         + request.pull_timeout * (may_pull + len(of_roles))
-        + sum(request.apps_timeout for role in request.roles if role.ready)
+        + sum(request.apps_timeout for role in request.roles for waits in (role.ready, role.apps) if waits)
         + (request.apps_timeout if any(app.command for app in request.apps) else 0)
     )
 

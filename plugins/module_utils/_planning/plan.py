@@ -21,6 +21,7 @@ from .._core.constants import (
     GRACE,
     HOST,
     LABEL,
+    LABEL_APPS,
     LABEL_BATCH,
     LABEL_BEGAN,
     LABEL_CONTAINER,
@@ -275,8 +276,8 @@ def _container(
     is_main = member.rank == 0
     # Empty labels hide those of the image, which may have been made from the main1 of another session.
     role = session.role(member.role)
-    has_command = bool(session.command if is_main else role and role.command)
-    own[LABEL_BATCH] = "true" if has_command else ""
+    own[LABEL_BATCH] = "true" if (session.command if is_main else role and role.command) else ""
+    own[LABEL_APPS] = "true" if role and member.index == 1 and role.apps else ""
     own[LABEL_SECRETS] = "true" if session.secrets else ""
     ports = [asdict(port) for port in inputs.ports]
     own[LABEL_CONTAINER + ".ports"] = json.dumps(ports, separators=(",", ":")) if is_main else ""

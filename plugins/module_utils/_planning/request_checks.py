@@ -71,6 +71,7 @@ def check_whole_roles(request: Request) -> None:
     for role in request.roles:
         _check_role(role, request.mode, [one.name for one in request.roles])
     _check_order(request.roles)
+    _check_apps(request)
     if not any(role.compute for role in request.roles):
         raise InputError(_ROLES, "compute: false", "must leave a role that computes")
 
@@ -96,6 +97,22 @@ def _check_order(roles: Tuple[Role, ...]) -> None:
     waiting = [role.name for role in roles if role.name not in started]
     if waiting:
         raise InputError(f"{_ROLES}: {waiting[0]}: after", ", ".join(waiting), "must not wait for each other")
+
+
+def _check_apps(request: Request) -> None:
+    """Names are those of the session, whose files and tokens they name; ports are those of a container."""
+    known = [app.name for app in request.apps]
+    for role in request.roles:
+        where, ports = f"{_ROLES}: {role.name}: apps", [app.port for app in role.apps]
+        known += [app.name for app in role.apps]
+        for app in role.apps:
+            if request.network == HOST:
+                rule = "must be left out with session_network host, where only apps of main1 get free ports"
+                raise InputError(where, app.name, rule)
+            if known.count(app.name) > 1:
+                raise InputError(where, app.name, "must be the name of one app of the session only")
+            if ports.count(app.port) > 1:
+                raise InputError(f"{where}: port", app.port, "must be the port of one app of the role only")
 
 
 def check_group(group: str, groups: Sequence[str]) -> None:

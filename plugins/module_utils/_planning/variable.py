@@ -150,7 +150,7 @@ APP: Dict[str, Documentation] = {
     "name": {"type": "str", "required": True, "description": "Name of the app: lower-case letters, digits and C(-)."},
     "port": {
         "type": "int",
-        "description": "Port that the app listens at in C(main1). Required, unless O(session_apps[].name) is an app of the "
+        "description": "Port that the app listens at, on all addresses. Required, unless O(session_apps[].name) is an app of the "
         "environment.",
     },
     "preferred_port": {"type": "int", "description": "Port of the agent to try first."},
@@ -162,7 +162,7 @@ APP: Dict[str, Documentation] = {
     "command": {
         "type": "str",
         "description": "Script for the user's shell, or V(image) for ENTRYPOINT and CMD of the image. Without it, only the port is "
-        "published.",
+        "published, which needs C(main1).",
     },
     "ready": {
         "type": "raw",

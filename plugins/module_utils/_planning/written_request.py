@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Mapping
 
 from .._core.documents import Json
-from .._core.model import App, Secret
+from .._core.model import App, Role, Secret
 from .request import REQUEST_VARIABLES, Request
+from .role_rules import FIELDS
 
 _UNITS = (("t", 1 << 40), ("g", 1 << 30), ("m", 1 << 20), ("k", 1 << 10))
 # Of an app, these follow from the others.
@@ -23,6 +24,8 @@ def variables_of(request: Request) -> Dict[str, Any]:
     found = {}
     for variable in REQUEST_VARIABLES:
         value = getattr(request, variable.field)
+        if variable.field == "size" and request.roles:
+            continue  # the sum of theirs
         if variable.name in ("name", "owner") or value != variable.normal_form(variable.default):
             found[variable.full_name] = _WRITTEN.get(variable.field, _plain)(value)
     return found
@@ -63,6 +66,16 @@ def _app(app: App) -> Json:
     return {**kept, **({"ready": int(app.ready)} if app.ready.isdigit() else {})}
 
 
+def _role(role: Role) -> Json:
+    """With all that the role has, also from its session: the same again if the session's variables change."""
+    values = {option: getattr(role, field) for option, field in FIELDS.items()}
+    kept = {option: value for option, value in values.items() if value not in ("", (), {})}
+    return {
+        "name": role.name,
+        **{option: _WRITTEN.get(FIELDS[option], _plain)(value) for option, value in kept.items()},
+    }
+
+
 _WRITTEN: Dict[str, Callable[[Any], Any]] = {
     "millicpus": lambda value: _number(value / 1000),
     "gpus": _number,
@@ -70,5 +83,6 @@ _WRITTEN: Dict[str, Callable[[Any], Any]] = {
     "mounts": lambda mounts: [mount.to_json() for mount in mounts],
     "secrets": lambda secrets: [_secret(secret) for secret in secrets],
     "apps": lambda apps: [_app(app) for app in apps],
+    "roles": lambda roles: [_role(role) for role in roles],
     "user": lambda user: {"uid": user.uid, "gid": user.gid},
 }

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The files of the apps of ``main1``, which PID 1 reads: roles/image/files/apps.sh."""
+"""The files of the apps of a container, which PID 1 reads: roles/image/files/apps.sh."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -67,9 +67,7 @@ def _script(app: App, image: Json) -> str:
         return app.command if app.command.endswith("\n") else app.command + "\n"
     words = [*(image.get("Entrypoint") or ()), *(image.get("Cmd") or ())]
     if not words:
-        message = (
-            "App %s: the image of main1 has neither ENTRYPOINT nor CMD, which 'command: image' runs; name a command."
-        )
+        message = "App %s: the image of its container has neither ENTRYPOINT nor CMD, which 'command: image' runs; name a command."
         raise StateError(message % app.name)
     folder = str(image.get("WorkingDir") or "")
     enter = f"cd {shlex.quote(folder)} 2>/dev/null\n" if folder else ""

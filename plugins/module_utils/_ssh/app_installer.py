@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Change the list of apps that PID 1 of a running ``main1`` reads."""
+"""Change the list of apps that PID 1 of a running container reads."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def parse_tokens(text: str) -> Dict[str, str]:
 
 @dataclass(frozen=True)
 class AppInstaller:
-    """The list of apps of one session."""
+    """The list of apps of one container."""
 
     observed: Apps
     user: User
@@ -68,15 +68,12 @@ class AppInstaller:
         return list(self._read()[1])
 
     def _read(self) -> tuple[Json, Dict[str, str]]:
-        main = self.observed.main()
-        return main, parse_index(
-            (self.observed.engine.read_file(main["Id"], INDEX, "main1") or b"").decode("ascii", "replace")
-        )
+        return self.observed.listed(), parse_index(self.observed.read(INDEX).decode("ascii", "replace"))
 
     def _write(self, main: Json, entries: List[Entry]) -> None:
         # Not at the root, which may be read-only.
         archive = pack(entries, time.time(), CONFIG_FOLDER)
-        self.observed.engine.put_archive(main["Id"], CONFIG_FOLDER, archive, "main1")
+        self.observed.engine.put_archive(main["Id"], CONFIG_FOLDER, archive, self.observed.hostname)
 
     def _await_notice(self, wanted: Mapping[str, str]) -> None:
         """Wait until PID 1 has noticed the change: the serial that it keeps is that of the list, or the app has ended."""
@@ -85,8 +82,8 @@ class AppInstaller:
             return all(self.observed.serial(name) == _serial(line) for name, line in wanted.items())
 
         if not wait_until(is_noticed, deadline_in(_NOTICED)):
-            message = "PID 1 of main1 has not changed the apps within %d s; session_logs.yml shows its log."
-            raise EngineError(message % _NOTICED, self.observed.agent)
+            message = "PID 1 of %s has not changed the apps within %d s; session_logs.yml shows its log."
+            raise EngineError(message % (self.observed.hostname, _NOTICED), self.observed.agent)
 
 
 def _serial(line: str) -> str:

@@ -16,6 +16,7 @@ from .._core.constants import CONFIG_FOLDER, RESTART_ALL, RUNTIME_PATH
 from .._core.documents import Json, digest, sparse
 from .._core.model import Container, Session, User
 from .._core.names import installed_mark, run_folder
+from .._core.topology import apps_of
 from .._docker.batch import timeout_text
 from .._docker.secrets import PATIENCE
 from . import accounts, config_files, host_lists
@@ -72,8 +73,9 @@ class Bundle:
         scripts = [session.bootstrap, session.command, session.command_timeout, session.grace, session.limits]
         scripts += [_patience(session), _restarts(session, container)]
         own = [container.id, container.hostname, container.address]
-        if container.rank == 0:
-            scripts.append(sparse(session.apps))
+        apps = apps_of(session, container)
+        if container.rank == 0 or apps:
+            scripts.append(sparse(apps))
         if session.roles:
             scripts += [self.hostnames, session.command_of(container)]
         return digest([public, scripts, own, asdict(session.user), dict(environment)])
@@ -145,11 +147,11 @@ def login_entries(
 
 
 def _apps(bundle: Bundle, container: Container, session: Session, contents: ImageContents) -> List[Entry]:
-    """The apps of main1. A sub gets an empty list: its image may have been made from a main1."""
-    if container.rank:
+    """The apps of the container. One without apps gets an empty list: its image may have been made from another with apps."""
+    apps = apps_of(session, container)
+    if container.rank and not apps:
         return [Entry(INDEX, b"")]
-    files = app_entries(session.apps, bundle.tokens, session.user, contents.config)
-    return [*files, index_entry(index_lines(session.apps))]
+    return [*app_entries(apps, bundle.tokens, session.user, contents.config), index_entry(index_lines(apps))]
 
 
 def host_texts(bundle: Bundle, container: Container, session: Session) -> Dict[str, str]:

@@ -16,15 +16,15 @@ from .._docker.client import Engine
 from .._docker.data_folders import check_mounts_answer
 from .._docker.relays import Relays
 from .._planning.addresses import parse_port_range
+from .._planning.plan import container_id
 from .._ssh.app_files import running
 from .._ssh.app_installer import AppInstaller, parse_tokens
 from .step import Agent
 
 
-def ready(agent: Agent, session: str, apps: Sequence[Json], deadline: int) -> Json:
-    """Wait until the apps of a launch answer; C(apps) has their states."""
-    observed, started = _observed(agent, session), [app.name for app in _running(apps)]
-    return {"apps": [one.to_json() for one in observed.wait(started, deadline)]}
+def ready(agent: Agent, session: str, names: Sequence[str], deadline: int, hostname: str = "main1") -> Json:
+    """Wait until the apps of a launch in a container answer; C(apps) has their states."""
+    return {"apps": [one.to_json() for one in _observed(agent, session, hostname).wait(names, deadline)]}
 
 
 def change(
@@ -38,14 +38,15 @@ def change(
     publish: Sequence[str] = (),
     ports: str = "30000-31000",
     deadline: int = 120,
+    hostname: str = "main1",
 ) -> Json:
     """Add, restart and remove apps, and wait for what is started. Relays publish the ports of apps that the launch did not."""
-    observed, wanted = _observed(agent, session), _running(apps)
+    observed, wanted = _observed(agent, session, hostname), _running(apps)
     installer = AppInstaller(observed, User.from_json(user), agent.check)
     changed = installer.change(wanted, parse_tokens(tokens), restart, remove)
     if not agent.check:
         observed.wait([*(app.name for app in wanted), *restart], deadline)
-    relays = Relays(observed.engine, observed.main(), parse_port_range(ports), agent.check)
+    relays = Relays(observed.engine, observed.listed(), parse_port_range(ports), agent.check)
     changed = relays.change([app for app in wanted if app.name in publish], remove) or changed
     return {
         "changed": changed,
@@ -54,9 +55,9 @@ def change(
     }
 
 
-def _observed(agent: Agent, session: str) -> Apps:
-    observed = Apps(agent.connect(Engine), session, agent.name)
-    check_mounts_answer([observed.main()], agent.name)
+def _observed(agent: Agent, session: str, hostname: str) -> Apps:
+    observed = Apps(agent.connect(Engine), session, agent.name, container_id(session, hostname), hostname)
+    check_mounts_answer([observed.listed()], agent.name)
     return observed
 
 

@@ -16,8 +16,9 @@ from .._core import arrival
 from .._core.constants import SCHEMA
 from .._core.documents import Json, sparse
 from .._core.errors import visible
-from .._core.model import Container, Plan, Port, Resources, Role
-from .._core.topology import order_of
+from .._core.model import App, Container, Plan, Port, Resources, Role
+from .._core.names import local_port
+from .._core.topology import kept_apps, order_of
 from .._core.units import show_bytes, show_cpus, show_seconds
 from .table import gpu_parts, table
 
@@ -61,7 +62,7 @@ def session_document(plan: Plan, session: Json, address: str, timings: Mapping[s
         },
         **({"roles": [_role_entry(role) for role in plan.session.roles]} if plan.session.roles else {}),
         "containers": [_container_entry(container) for container in plan.containers],
-        "apps": [_port_entry(port, address, folder) for port in main.ports],
+        "apps": [*(_port_entry(port, address, folder) for port in main.ports), *_apps_of_roles(plan, folder)],
         # The result is recorded when a playbook has waited for it.
         "command": {"result": "", "reason": ""} if plan.session.command else None,
         "timings": {phase: round(float(seconds), 3) for phase, seconds in timings.items()},
@@ -119,6 +120,17 @@ def _port_entry(port: Port, address: str, folder: str) -> Json:
     return entry
 
 
+def tunnel_entry(session: str, app: App, folder: str, hostname: str = "main1") -> Json:
+    """An app without a port of an agent: main1 connects a port of the reader's machine to a container."""
+    way = tunnel(folder, local_port(session, app.name), app.port, hostname)
+    return {"name": app.name, "address": "", "port": 0, "tunnel": way, "container": hostname}
+
+
+def _apps_of_roles(plan: Plan, folder: str) -> List[Json]:
+    apps = [(one.hostname, app) for one, app in kept_apps(plan) if one.rank]
+    return [tunnel_entry(plan.session.id, app, folder, hostname) for hostname, app in apps]
+
+
 def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[str]:
     """The report of a launch, as lines. ``scheduled`` is the result of the module ``schedule``."""
     session, outcome = scheduled["session"], scheduled["outcome"]
@@ -143,8 +155,7 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
         lines.append(_RESIZED)
     if outcome == "placed" and not plan.session.mounts:
         lines.append("No data folder: the files of this session are removed with it")
-    for port in plan.main.ports[1:]:
-        lines.append("App %s: port %d of %s" % (port.name, port.host_port, plan.main.agent))
+    lines += _places_of_apps(plan)
     parts = [part for one in plan.containers for part in gpu_parts([gpu.to_json() for gpu in one.resources.gpus])]
     lines += [f"Part of a GPU: {part}" for part in dict.fromkeys(parts)]
     lines += _gpu_warning(plan)
@@ -180,15 +191,25 @@ def _gpu_warning(plan: Plan) -> List[str]:
     return [f"Warning: {found}; use session_per_agent: 1, and give the container of each agent all its GPUs"]
 
 
+def _places_of_apps(plan: Plan) -> List[str]:
+    published = [f"App {port.name}: port {port.host_port} of {plan.main.agent}" for port in plan.main.ports[1:]]
+    return published + [f"App {app.name}: in {one.hostname}, by SSH tunnel" for one, app in kept_apps(plan) if one.rank]
+
+
 def _ways_to_apps(plan: Plan, folder: str, address: str) -> List[str]:
     """Where the URLs are, and the commands that make loopback ports of another machine ports of this machine."""
     lines = []
-    if any(app.command for app in plan.session.apps):
+    if kept_apps(plan):
         lines.append(f"Open the apps in a browser: their URLs, with tokens, are in {folder}/apps")
     private = [port for port in plan.main.ports[1:] if port.host_ip.startswith("127.")]
     if private and not address.startswith("127."):
         lines.append(f"Each needs a connection to {plan.main.agent} first, which lasts until it is stopped:")
         lines += [f"  {tunnel(folder, port.host_port, port.container_port)}" for port in private]
+    for entry in _apps_of_roles(plan, folder):
+        lines += [
+            f"App {entry['name']} needs a connection to {entry['container']}, which lasts until it is stopped:",
+            f"  {entry['tunnel']}",
+        ]
     return lines
 
 
@@ -298,11 +319,11 @@ def logs_view(logs: Sequence[Json], hostnames: Sequence[str] = (), tail: int = 2
     return lines
 
 
-def tunnel(folder: str, local_port: int, port: int) -> str:
-    """The command that forwards a port of this machine to a port of ``main1``. It fails if the local port is in use.
+def tunnel(folder: str, own_port: int, port: int, hostname: str = "main1") -> str:
+    """The command that forwards a port of this machine to a port of a container. It fails if the local port is in use.
 
     >>> tunnel("/home/alice/.cluster-compute/train", 30001, 8888)
     'ssh -N -o ExitOnForwardFailure=yes -F /home/alice/.cluster-compute/train/ssh_config -L 30001:main1:8888 main1'
     """
     config = shlex.quote(folder + "/ssh_config") if not folder.startswith("~/") else folder + "/ssh_config"
-    return "ssh -N -o ExitOnForwardFailure=yes -F %s -L %d:main1:%d main1" % (config, local_port, port)
+    return "ssh -N -o ExitOnForwardFailure=yes -F %s -L %d:%s:%d main1" % (config, own_port, hostname, port)

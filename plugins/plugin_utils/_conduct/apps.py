@@ -8,31 +8,37 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import List, Mapping, Sequence
+from typing import Any, List, Mapping, Sequence, Tuple
 
 from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import InputError
 from ...module_utils._core.model import App, Plan
-from ...module_utils._planning.deployment import Deployment
+from ...module_utils._core.names import local_port
 from ...module_utils._ssh.app_files import running
 from ...module_utils._ssh.app_installer import show_tokens
 from ...module_utils._ssh.keys import Identity
-from ...module_utils._text.views import tunnel
+from ...module_utils._text.views import tunnel, tunnel_entry
 from .. import _app_urls as app_urls
 from .._artifacts import Artifacts
 from .._session_shell import Shell
 from .play import Play
 
+_MAIN = "main1"
+# Of the parameters, those that name apps.
+_SHARED = ("apps", "publish", "restart", "remove")
 
-def restart_apps(play: Play, plan: Plan, work: Deployment, names: Sequence[str], seconds: int) -> None:
+
+def restart_apps(play: Play, plan: Plan, names: Sequence[str], seconds: int) -> None:
     """Start apps again that PID 1 does not start again by itself."""
     params = {"session": plan.session.id, "restart": list(names), "deadline": seconds}
-    change_apps(play, plan.session.name, work.main_agent, params)
+    change_apps(play, plan.session.name, params)
 
 
-def change_apps(play: Play, name: str, agent: str, params: Json) -> Json:
+def change_apps(play: Play, name: str, params: Json) -> Json:
     """Change the apps of a session by these parameters of the step, and write their URLs; the result has lines for people."""
     artifacts, document = Artifacts(play.artifacts, name), Shell(play.artifacts, name).document
     identity = artifacts.known_identity(str(document["session"]["id"]), name)
+    parts = _parts(document, params)
     apps = running([App.from_json(app) for app in params.get("apps") or ()])
     _check_policy(play, str(document["session"]["owner"]), apps, params)
     own = {
@@ -40,14 +46,51 @@ def change_apps(play: Play, name: str, agent: str, params: Json) -> Json:
         "user": {key: document["session"]["user"][key] for key in ("uid", "gid")},
     }
     with play.phase("apps"):
-        result = play.on(agent, "apps.change", {**params, **own})
+        result = _on_each(play, name, parts, own)
     if not play.check:
         removed = [str(one) for one in params.get("remove") or ()]
         relays = {relay["name"]: relay for relay in result["relays"]}
         kept = {**document, "apps": _entries(document, removed)}
-        document = _keep(artifacts, kept, apps, relays, play.address_of(agent))
+        document = _keep(artifacts, kept, apps, relays, play.address_of(document["containers"][0]["agent"]))
         _keep_urls(artifacts, document, apps, removed, identity)
     return {**result, "lines": _lines(result["apps"], document)}
+
+
+def _parts(document: Json, params: Json) -> List[Tuple[Json, Json]]:
+    """The containers whose apps change, each with its share of the parameters; without a change, all that have apps.
+
+    Apps that the document does not have are those of main1.
+    """
+    homes = {entry["name"]: entry.get("container", _MAIN) for entry in document["apps"]}
+
+    def share(hostname: str) -> Json:
+        wanted = {key: params.get(key) or () for key in _SHARED}
+        return {key: [one for one in wanted[key] if homes.get(_name(one), _MAIN) == hostname] for key in _SHARED}
+
+    for app in params.get("apps") or ():
+        if homes.get(app["name"], _MAIN) != _MAIN:
+            raise InputError("session_apps", app["name"], f"must be another name: {homes[app['name']]} has this app")
+    shares = [(container, share(container["hostname"])) for container in document["containers"]]
+    with_apps = [pair for pair in shares if pair[0]["hostname"] in (_MAIN, *homes.values())]
+    chosen = [pair for pair in shares if any(pair[1].values())] or with_apps
+    return [(container, {**params, **own, "hostname": container["hostname"]}) for container, own in chosen]
+
+
+def _name(app: Any) -> str:
+    return str(app["name"] if isinstance(app, Mapping) else app)
+
+
+def _on_each(play: Play, session: str, parts: List[Tuple[Json, Json]], common: Json) -> Json:
+    """Change the apps of these containers, each with its part of the parameters; the results as one."""
+    for container, _part in parts:
+        if container["agent"] not in play.names:
+            rule = f"{container['hostname']} is on {container['agent']}, which this inventory does not have"
+            raise InputError("session_name", session, rule)
+    results = [play.on(container["agent"], "apps.change", {**part, **common}) for container, part in parts]
+    # Containers on one agent have the same relays there.
+    relays = {relay["name"]: relay for one in results for relay in one["relays"]}
+    apps = [app for one in results for app in one["apps"]]
+    return {"changed": any(one["changed"] for one in results), "apps": apps, "relays": list(relays.values())}
 
 
 def _check_policy(play: Play, owner: str, apps: List[App], params: Json) -> None:
@@ -73,8 +116,7 @@ def _keep(artifacts: Artifacts, document: Json, apps: List[App], relays: Mapping
             way = tunnel(artifacts.folder, relay["port"], app.port)
             known[app.name] = {"name": app.name, "address": where, "port": relay["port"], "tunnel": way, "relay": True}
         elif app.name not in known or known[app.name].get("relay"):
-            way = tunnel(artifacts.folder, app_urls.local_port(document["session"]["id"], app.name), app.port)
-            known[app.name] = {"name": app.name, "address": "", "port": 0, "tunnel": way}
+            known[app.name] = tunnel_entry(document["session"]["id"], app, artifacts.folder)
     changed = {**document, "apps": list(known.values())}
     artifacts.write_json("session.json", changed)
     return changed
@@ -86,7 +128,7 @@ def _keep_urls(artifacts: Artifacts, document: Json, apps: List[App], removed: L
     for app in apps:
         entry = known[app.name]
         address = entry["address"] if app.public and entry["port"] else app_urls.LOOPBACK
-        port = entry["port"] or app_urls.local_port(identity.session, app.name)
+        port = entry["port"] or local_port(identity.session, app.name)
         urls[app.name] = app.access(address, port, identity.app_token(app.name))
     app_urls.change(artifacts, urls, removed)
 

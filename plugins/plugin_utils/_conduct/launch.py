@@ -95,8 +95,7 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
     if placed.outcome == "repair" and len(placed.decision.get("missing") or ()) < len(plan.containers):
         resize.follow(play, plan, work)
     verify(play, plan, work, request.verify_timeout)
-    if any(app.command for app in request.apps):
-        await_apps(play, plan, work, request.apps_timeout)
+    await_apps(play, plan, request.apps_timeout)
     return record_running(play, plan, work)
 
 
@@ -192,7 +191,7 @@ def _change(play: Play, placed: Placed, plan: Plan, work: Deployment) -> bool:
             limited = play.on_each(work.agents, "containers.limited", lambda agent: {"plan": plan.part(agent)})
         has_changed = any(answer.get("changed") for answer in limited.values())
     if apps:
-        restart_apps(play, plan, work, apps, placed.asked.request.apps_timeout)
+        restart_apps(play, plan, apps, placed.asked.request.apps_timeout)
     return has_changed or bool(apps)
 
 

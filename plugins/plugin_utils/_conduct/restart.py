@@ -44,7 +44,7 @@ def restart(play: Play) -> Json:
     if plan is None or work is None:
         raise SessionError(f"Session {name} was not restarted: it does not run.")
     if app:
-        restart_apps(play, plan, work, [app], asked.request.apps_timeout)
+        restart_apps(play, plan, [app], asked.request.apps_timeout)
         play.show([f"Session {name}: app {app} {'would be ' if play.check else ''}restarted"])
     else:
         launched = _restarted(play, asked, plan, list(wanted["session_restart_containers"])) or launched

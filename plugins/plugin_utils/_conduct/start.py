@@ -7,12 +7,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Sequence
+from typing import Dict, List, Sequence, Tuple
 
 from ...module_utils._core.documents import Json
 from ...module_utils._core.model import Plan
-from ...module_utils._core.topology import waves
+from ...module_utils._core.topology import kept_apps, waves
 from ...module_utils._planning.deployment import Deployment
 from ...module_utils._planning.request import Request
 from .. import _secrets as secrets
@@ -89,9 +88,14 @@ def stop(play: Play, plan: Plan) -> None:
         play.on_each(plan.agents, "containers.stopped", lambda agent: {"plan": plan.part(agent)})
 
 
-def await_apps(play: Play, plan: Plan, work: Deployment, seconds: int) -> None:
-    """Wait until the apps of ``main1`` answer."""
-    apps = [asdict(app) for app in plan.session.apps]
-    options = {"session": plan.session.id, "apps": apps, "deadline": seconds}
+def await_apps(play: Play, plan: Plan, seconds: int) -> None:
+    """Wait until the apps of each container answer: they have started together."""
+    names: Dict[Tuple[str, str], List[str]] = {}
+    for container, app in kept_apps(plan):
+        names.setdefault((container.agent, container.hostname), []).append(app.name)
+    if not names:
+        return
     with play.phase("apps"):
-        play.on(work.main_agent, "apps.ready", options)
+        for (agent, hostname), apps in names.items():
+            options = {"session": plan.session.id, "names": apps, "deadline": seconds, "hostname": hostname}
+            play.on(agent, "apps.ready", options)

@@ -167,11 +167,9 @@ def _of_running_session(values: Json, wants_relays: bool) -> Json:
             raise InputError(
                 "session_apps", app.name, "needs a command: the ports of a session are published at its launch"
             )
-    main = document["containers"][0]
     seconds = int(values.get("session_apps_timeout") or Request("name", "owner").apps_timeout)
     return {
         "session": document["session"]["id"],
-        "agent": main["agent"],
         "apps": [asdict(app) for app in apps],
         "publish": _unpublished(document, apps) if wants_relays else [],
         "ports": str(values.get("session_port_range") or Request("name", "owner").port_range),

@@ -3,7 +3,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# The apps of main1, such as JupyterLab. Sourced by init.sh, which is PID 1 and runs keep_apps in a subshell. The file
+# The apps of a container, such as JupyterLab. Sourced by init.sh, which is PID 1 and runs keep_apps in a subshell. The file
 # /etc/cluster-compute/apps is read again and again, because apps come and go while the session runs:
 #
 #   NAME PORT READY SERIAL    an app. READY is the path that answers, or the TCP port that is listened at, once it is ready.

@@ -19,7 +19,7 @@
 #   grace       the seconds between TERM and KILL at the end, 10 without it
 #   limits      when the session ends by itself (limits.sh); it may change while the container runs
 #   secrets     the seconds to wait for the session's secrets (secrets.sh)
-#   apps        the apps of main1 (apps.sh); it may change while the container runs
+#   apps        the apps of the container (apps.sh); it may change while the container runs
 #   volumes     the mount points of volumes, one per line; an empty new volume is given to the user
 #   container   the container's ID: `go`, `next`, `exit_code` and `.bootstrapped` lie in run/ID, because an image committed
 #               from another container contains the files of that container

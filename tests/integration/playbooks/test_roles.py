@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from app_pages import get
-from controller import Controller, Session
+from app_pages import get, urls
+from controller import ROOT, Controller, Session
 from engine_lab import IMAGE, make_image
+from playbook_runs import family, kill
+from servers import until
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 
@@ -39,6 +45,25 @@ ROLES: list[dict[str, Any]] = [
     },
 ]
 REPLICAS = "main:1,worker:1,ps:2"
+# A page with the hostname for whoever has the token.
+PAGE = """
+import http.server, os, socket
+token = open(os.environ["APP_TOKEN_FILE"]).read()
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        may_see = self.path.endswith("?token=" + token)
+        self.send_response(200 if may_see else 403)
+        self.end_headers()
+        self.wfile.write(socket.gethostname().encode() if may_see else b"")
+http.server.HTTPServer(("", int(os.environ["APP_PORT"])), Page).serve_forever()
+"""
+BOARD = {
+    "name": "board",
+    "port": 6006,
+    "ready": "/",
+    "command": f"test ! -e broken || exit 3; exec python3 -c '{PAGE}'",
+}
+BOARDS = [{"name": "ps", "apps": [{**BOARD, "name": "shards"}]}, {"name": "worker", "size": 2, "apps": [BOARD]}]
 
 
 @pytest.fixture(scope="module")
@@ -202,6 +227,100 @@ def test_an_app_of_main1_leads_to_a_service_of_another_role(controller: Controll
     [found] = [one for one in session.document["apps"] if one["name"] == "board"]
     assert get(f"http://{found['address']}:{found['port']}/name") == "worker1\n"
     controller.terminate("serves").check()
+
+
+@contextmanager
+def opened(session: Session, app: str) -> Iterator[str]:
+    """The URL of an app while ``cluster-compute open`` runs."""
+    own = ["-e", f"session_artifacts={session.controller.artifacts}"]
+    command = [sys.executable, str(ROOT / "extensions/command/cluster_compute"), *own, "open", session.name, app]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            name, url = process.stdout.readline().split()
+            assert name == app
+            yield url
+        finally:
+            kill(family(process.pid))
+
+
+@pytest.fixture(scope="module")
+def boards(controller: Controller) -> Session:
+    return controller.launched("boards", session_roles=BOARDS)
+
+
+def test_an_app_of_a_role_opens_with_its_token_through_main1(controller: Controller, boards: Session) -> None:
+    """It runs in the first container of its role. Only main1 publishes a port."""
+    for app, host in (("board", "worker1"), ("shards", "ps1")):
+        with opened(boards, app) as url:
+            assert get(url) == host
+            assert (
+                get(url.partition("?")[0] + "?token=" + urls(boards)["shards" if app == "board" else "board"]) == "403"
+            )
+    published = {name: one["HostConfig"]["PortBindings"] or {} for name, one in boards.containers().items()}
+    assert {name: list(ports) for name, ports in published.items()} == {
+        "main1": ["22/tcp"],
+        "ps1": [],
+        "worker1": [],
+        "worker2": [],
+    }
+    token = "cat /etc/cluster-compute/app/*/token"
+    assert boards.say("worker1", token) == urls(boards)["board"].rpartition("token=")[2]
+    assert [boards.ssh(host, token).code for host in ("main1", "worker2")] == [1, 1]
+
+
+def test_lists_name_the_apps_of_roles(controller: Controller, boards: Session) -> None:
+    [listed] = controller.sessions(session_name="boards")
+    assert [(app["name"], app["port"]) for app in listed["apps"]] == [("shards", 0), ("board", 0)]
+    shown = controller.play("session_apps", session_name="boards").check().text
+    assert "App shards: ready" in shown
+    assert "App board: ready" in shown
+    again = controller.launch("boards", session_roles=BOARDS).check()
+    assert again.changed == 0
+    assert "App board: in worker1, by SSH tunnel" in again.text
+
+
+def test_an_app_of_a_role_restarts_alone(controller: Controller, boards: Session) -> None:
+    pid = "pgrep -f http.server"
+    before = [boards.say(host, pid) for host in ("worker1", "ps1")]
+    controller.play("session_restart", session_name="boards", session_restart_app="board").check()
+    after = [boards.say(host, pid) for host in ("worker1", "ps1")]
+    assert after[0] != before[0]
+    assert after[1] == before[1]
+    other = controller.play("session_apps", session_name="boards", session_apps=[BOARD])
+    assert "session_apps: 'board': must be another name: worker1 has this app" in other.message
+
+
+def test_an_app_of_a_role_that_stays_down_makes_the_session_unhealthy(controller: Controller, boards: Session) -> None:
+    boards.say("worker1", "touch broken")
+    failed = controller.play("session_apps", session_name="boards", session_apps_restart=["board"])
+    assert "App board of worker1 ends with exit code 3 before it is ready" in failed.message
+    [listed] = controller.sessions(session_name="boards")
+    assert listed["unhealthy"] == ["app board"]
+    boards.say("worker1", "rm broken")
+    assert "RUNNING, app board started again" in controller.launch("boards", session_roles=BOARDS).check().text
+    [listed] = controller.sessions(session_name="boards")
+    assert listed["unhealthy"] == []
+
+
+def test_an_app_comes_back_with_its_container_while_its_role_changes_its_size(
+    controller: Controller, boards: Session
+) -> None:
+    before = boards.containers()
+    controller.client.remove_container(before["worker1"]["Id"], force=True)
+    assert "RUNNING, worker1 brought back" in controller.launch("boards", session_roles=BOARDS).check().text
+    for size in (3, 1):
+        roles = [BOARDS[0], {**BOARDS[1], "size": size}]
+        kept = boards.containers()["worker1"]["State"]["Pid"]
+        controller.launch("boards", session_roles=roles).check()
+        assert boards.containers()["worker1"]["State"]["Pid"] == kept
+        with opened(boards, "board") as url:
+            assert get(url) == "worker1"
+    controller.play("session_apps", session_name="boards", session_apps_remove=["board"]).check()
+    until(lambda: boards.ssh("worker1", "pgrep -f http.server").code != 0, "the end of the app")
+    [listed] = controller.sessions(session_name="boards")
+    assert [app["name"] for app in listed["apps"]] == ["shards"]
+    controller.terminate("boards").check()
 
 
 def test_the_example_reads_the_weights_of_both_servers(controller: Controller) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import report
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SECRETS
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_APPS, LABEL_SECRETS
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import AppStatus
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
 
 
@@ -54,8 +55,29 @@ def test_a_main1_that_ends_while_its_apps_are_read_fails_no_report() -> None:
         def read_file(self, *_place: Any) -> bytes:
             raise ConflictError("main1: the engine could not read it: the container is not running")
 
-    main = {**entry("e", "running"), "id": "c", "session": "c", "labels": {}}
+    main = {**entry("e", "running"), "id": "c", "session": "c", "hostname": "main1", "labels": {}}
     assert report.with_apps(Ended(), main, True) == main
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_asked"),
+    [({}, True), ({"state": "exited"}, False), ({"labels": {LABEL_APPS: ""}}, False), ({"labels": {}}, False)],
+)
+def test_a_container_whose_role_has_apps_says_how_they_are(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], is_asked: bool
+) -> None:
+    asked = {
+        **entry("e", "running"),
+        "id": "c",
+        "session": "s",
+        "hostname": "ps1",
+        "labels": {LABEL_APPS: "true"},
+        **changes,
+    }
+    statuses = [AppStatus("board", "ready")]
+    monkeypatch.setattr(report, "read_statuses", lambda *place: statuses if place[1:] == ("e", "c", "ps1") else [])
+    found = report.with_apps(Waiting(), asked, has_time=True)
+    assert found.get("apps") == ([statuses[0].to_json()] if is_asked else None)
 
 
 def test_each_running_container_has_the_use_of_its_own_gpus(monkeypatch: pytest.MonkeyPatch) -> None:

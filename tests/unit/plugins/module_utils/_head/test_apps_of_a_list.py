@@ -57,6 +57,32 @@ def test_an_app_that_was_removed_is_not_listed(store: Store, there: tuple[Agent,
     assert apps(store, there) == both
 
 
+def test_an_app_of_a_role_is_listed_until_its_container_keeps_it_no_more(store: Store) -> None:
+    board = {"name": "board", "port": 6006, "command": "exec board"}
+    decision = launch(store, request(roles=[{"name": "ps", "size": 2, "apps": [board]}]), context(A))
+    assert decision.plan is not None
+    store.change(decision.session, states.RUNNING, 1005.0, "every container is verified")
+    there = carried_out([A], decision.plan)
+
+    def kept(*statuses: Json) -> tuple[Agent, ...]:
+        """The agents, of which the first container of the role has these apps."""
+        [on] = there
+        containers = [
+            replace(one, data={**one.data, "apps": list(statuses)}) if one.hostname == "ps1" else one
+            for one in on.containers
+        ]
+        return (replace(on, containers=tuple(containers)),)
+
+    for agents in (there, kept(status("board")), kept(status("board", "failed"))):
+        assert apps(store, agents) == {"board": ("", False)}
+    for agents in (kept(), kept(status("board", "ended"))):
+        assert apps(store, agents) == {}
+    [listed] = list_sessions(store.live(), kept(status("board", "failed")))
+    assert listed["unhealthy"] == ["app board"]
+    again = launch(store, decision.session.request, context(*kept(status("board", "failed"))))
+    assert again.failed_apps == ("board",)
+
+
 def test_an_app_that_came_later_is_listed_with_its_relay(store: Store, there: tuple[Agent, ...]) -> None:
     relay = {"name": "board", "host_ip": "0.0.0.0", "port": 30009}
     came = with_apps(there, status("lab"), status("board"), status("hidden"))

@@ -9,10 +9,12 @@ import json
 from typing import Any
 
 import pytest
-from samples import GIB, exactly, request
+from samples import GIB, exactly, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.topology import waves
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._core.topology import kept_apps, waves
+from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import wanted_ports
 from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogue import SHIPPED, with_environment
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import (
@@ -23,6 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_r
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
 PS, WORKER = {"name": "ps", "size": 2}, {"name": "worker", "size": 4}
+BOARD = {"name": "board", "port": 6006, "command": "exec board"}
 
 
 def test_a_role_has_from_its_session_what_it_does_not_give() -> None:
@@ -71,6 +74,38 @@ def test_parameter_servers_and_evaluators_do_not_compute() -> None:
         (
             {"roles": [{"name": "main", "command": "train"}]},
             "session_roles: main: command: 'train': must be session_command, which main1 runs.",
+        ),
+        (
+            {"roles": [{"name": "main", "apps": [BOARD]}]},
+            "session_roles: main: apps: 'board': must be in session_apps, which main1 has.",
+        ),
+        (
+            {"roles": [{**PS, "apps": [{"name": "board", "port": 6006}]}]},
+            "session_roles: ps: apps: 'board': needs a command: only main1 publishes ports.",
+        ),
+        (
+            {"roles": [{**PS, "apps": [{**BOARD, "public": True}]}]},
+            "session_roles: ps: apps: public: True: must be left out: only main1 publishes ports.",
+        ),
+        (
+            {"roles": [{**PS, "apps": [{**BOARD, "preferred_port": 6006}]}]},
+            "session_roles: ps: apps: preferred_port: 6006: must be left out: only main1 publishes ports.",
+        ),
+        (
+            {"roles": [{**PS, "apps": [BOARD]}, {**WORKER, "apps": [BOARD]}]},
+            "session_roles: worker: apps: 'board': must be the name of one app of the session only.",
+        ),
+        (
+            {"apps": [{"name": "board", "port": 80}], "roles": [{**PS, "apps": [BOARD]}]},
+            "session_roles: ps: apps: 'board': must be the name of one app of the session only.",
+        ),
+        (
+            {"roles": [{**PS, "apps": [BOARD, {**BOARD, "name": "other"}]}]},
+            "session_roles: ps: apps: port: 6006: must be the port of one app of the role only.",
+        ),
+        (
+            {"network": "host", "roles": [{**PS, "apps": [BOARD]}]},
+            "session_roles: ps: apps: 'board': must be left out with session_network host, where only apps of main1 get free ports.",
         ),
         ({"roles": [{**PS, "size": 0}]}, "session_roles: ps: size: 0: must be a whole number from 1 to 1000."),
         ({"roles": [{**PS, "cpus": 0}]}, "session_roles: ps: cpus: 0: must be at least 0.01."),
@@ -132,6 +167,36 @@ def test_an_environment_gives_a_role_its_image_and_variables() -> None:
     table = {**SHIPPED, "own": {"versions": {"1": "own:1"}, "environment": {"A": "1", "B": "1"}}}
     found = with_environment({"session_roles": [{**PS, "image": "own", "environment": {"B": "2"}}, WORKER]}, table)
     assert found["session_roles"] == [{**PS, "image": "own:1", "environment": {"A": "1", "B": "2"}}, WORKER]
+
+
+def test_a_role_names_apps_of_its_environment_or_of_that_of_the_session() -> None:
+    lab = {one["name"]: one for one in SHIPPED["lab"]["apps"]}
+    roles = [{**PS, "apps": ["terminal", BOARD]}, {**WORKER, "image": "own", "apps": ["board"]}]
+    table = {**SHIPPED, "own": {"versions": {"1": "own:1"}, "apps": [BOARD]}}
+    found = with_environment({"session_image": "lab", "session_roles": roles}, table)["session_roles"]
+    assert [role["apps"] for role in found] == [[lab["terminal"], BOARD], [BOARD]]
+    roles[1]["apps"] = ["terminal"]
+    with pytest.raises(
+        InputError, match="session_roles: worker: apps: 'terminal': the environment own has no app of this name"
+    ):
+        with_environment({"session_image": "lab", "session_roles": roles}, table)
+
+
+def test_apps_of_a_role_publish_nothing_and_run_in_its_first_container() -> None:
+    asked = request(apps=[{**BOARD, "name": "lab"}], roles=[{**WORKER, "apps": [BOARD]}, PS])
+    made = plan(asked)
+    assert [(one.hostname, app.name) for one, app in kept_apps(made)] == [("main1", "lab"), ("worker1", "board")]
+    assert [name for name, *_port in wanted_ports(asked, "127.0.0.1")] == ["ssh", "lab"]
+    assert [one.ports for one in made.containers[1:]] == [()] * 6
+    labels = {one.hostname: one.labels["cluster.compute.container.apps"] for one in made.containers}
+    assert [name for name, label in labels.items() if label] == ["worker1"]
+    assert Plan.from_json(json.loads(json.dumps(made.to_json()))) == made
+
+
+def test_a_policy_without_public_apps_permits_the_apps_of_roles() -> None:
+    rules = parse_policy({"owners": {"default": {"public_apps": False, "port_range": "30000-30100"}}})
+    made = request(port_range="30000-30100", roles=[{**WORKER, "apps": [BOARD]}])
+    check_policy(rules, made)
 
 
 def test_quotas_count_the_sum_of_all_roles() -> None:

@@ -31,6 +31,17 @@ WRITTEN: dict[str, Any] = {
         {"name": "board", "port": 6006, "command": "exec board", "environment": {"B": "1"}},
         {"name": "api", "port": 80},
     ],
+    "roles": [
+        {"name": "main", "compute": False, "gpus": 0},
+        {
+            "name": "worker",
+            "after": ["main"],
+            "ready": 8080,
+            "cpus": 0.5,
+            "environment": {"A": "b"},
+            "apps": [{"name": "dash", "port": 8787, "command": "exec dash"}],
+        },
+    ],
     "user": {"uid": 1234},
     "authorized_keys": [PUBLIC_KEY],
     "command": "line 1\nline 2\n",

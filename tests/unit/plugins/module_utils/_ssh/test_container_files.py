@@ -27,7 +27,9 @@ BATCH = plan(request(cluster_size=2, bootstrap="prepare", command="train", comma
 def entries(made: Plan, rank: int) -> dict[str, Entry]:
     """The files of one container, by path."""
     hosts = {one.hostname: HostIdentity("key", "certificate") for one in made.containers}
-    bundle = Bundle("authority", "known", "pinned", "authorized", "key", "public", "client", "hostfile", hosts)
+    bundle = Bundle(
+        "authority", "known", "pinned", "authorized", "key", "public", "client", "hostfile", hosts, {"board": "0f"}
+    )
     contents = ImageContents(Tree(lambda _path: None))
     listed = container_entries(bundle, made.containers[rank], made.session, {"PATH": "/bin"}, contents)
     return {one.path: one for one in listed}
@@ -92,3 +94,14 @@ def test_the_containers_of_a_role_have_its_command() -> None:
     found = [entries(made, rank) for rank in range(3)]
     commands = [(files[FOLDER + "command"].content, files[FOLDER + "restarts"].content) for files in found]
     assert commands == [(b"train", b"3\n"), (b"serve", b"3\n"), (b"", b"")]
+
+
+def test_only_the_first_container_of_a_role_has_its_apps_and_their_tokens() -> None:
+    board = {"name": "board", "port": 6006, "command": "exec board"}
+    made, other = (plan(request(roles=[{"name": "ps", "size": 2, "apps": apps}])) for apps in ([board], []))
+    found = [entries(made, rank) for rank in range(3)]
+    lists = [(files[FOLDER + "apps"].content or b"").split(b" ")[0] for files in found]
+    assert lists == [b"end\n", b"board", b""]
+    assert [path for files in found for path in files if path.endswith("/token")] == [FOLDER + "app/board/token"]
+    equipped = [[entries(one, rank)[FOLDER + "equipped"].content for rank in range(3)] for one in (made, other)]
+    assert [mine == theirs for mine, theirs in zip(*equipped, strict=True)] == [True, False, True]

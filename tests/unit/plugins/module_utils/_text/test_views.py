@@ -12,6 +12,7 @@ from samples import GIB, SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import App, Plan, Port
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import local_port
 from ansible_collections.cluster.compute.plugins.module_utils._text.views import (
     logs_view,
     names_matching,
@@ -164,6 +165,17 @@ def test_a_summary_says_how_to_reach_apps_of_another_machine() -> None:
         "Enter it: ssh -F /tmp/x/train/ssh_config main1",
     ]
     assert summary(scheduled("placed", running), "/tmp/x")[-2].startswith("Open the apps")
+
+
+def test_an_app_of_a_role_is_reached_through_main1_also_on_its_own_machine() -> None:
+    board = {"name": "board", "port": 6006, "command": "exec board"}
+    made = plan(request(roles=[{"name": "worker", "size": 2, "apps": [board]}]))
+    way = TUNNEL % f"{local_port(SESSION, 'board')}:worker1:6006"
+    entry = session_document(made, ROW, "127.0.0.1", {}, "/tmp/x/train")["apps"][1]
+    assert entry == {"name": "board", "address": "", "port": 0, "tunnel": way, "container": "worker1"}
+    lines = summary(scheduled("placed", made), "/tmp/x")
+    assert "App board: in worker1, by SSH tunnel" in lines
+    assert lines[-3:-1] == ["App board needs a connection to worker1, which lasts until it is stopped:", f"  {way}"]
 
 
 def test_a_summary_of_one_and_of_many() -> None:

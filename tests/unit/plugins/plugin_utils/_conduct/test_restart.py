@@ -110,9 +110,7 @@ def test_check_mode_stops_nothing(tmp_path: Path) -> None:
 
 def test_an_app_restarts_without_its_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     apps: list[Any] = []
-    monkeypatch.setattr(
-        restarting, "restart_apps", lambda _play, _plan, _work, names, seconds: apps.append((names, seconds))
-    )
+    monkeypatch.setattr(restarting, "restart_apps", lambda _play, _plan, names, seconds: apps.append((names, seconds)))
     play = playing(tmp_path, {"on_failure": "terminate"}, restart_app="board")
     restart(play)
     assert (apps, stopped(play)) == ([(["board"], 120)], {})
