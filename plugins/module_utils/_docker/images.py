@@ -60,11 +60,10 @@ def _is_locked(file: int, how: int) -> bool:
 class ImageEngine(Engine):
     """The engine's requests for images."""
 
-    def resolve(self, reference: str, auth: Dict[str, str] | None) -> str:
-        """The digest that the registry has for a reference now. Raises an EngineError if the registry refuses."""
+    def resolve(self, reference: str, auth: Dict[str, str] | None) -> None:
+        """Ask the registry for an image. Raises an EngineError if the registry refuses."""
         with self._asking(f"ask {registry_of(reference)} for image {reference}") as client:
-            found = client.inspect_distribution(reference, auth_config=auth)
-            return str((found.get("Descriptor") or {}).get("digest") or "")
+            client.inspect_distribution(reference, auth_config=auth)
 
     def pull(
         self, repository: str, tag: str, auth: Dict[str, str] | None, deadline: float, listen: Listener | None = None
@@ -162,9 +161,9 @@ def pull(engine: ImageEngine, impatient: ImageEngine, options: Json, deadline: f
     # What another agent reports never replaces the digest that was asked for.
     wanted = tag if ":" in tag else digest_of(repository, options["digests"])
     try:
-        known = wanted or _resolve(impatient, reference, auth)
+        _resolve(impatient, f"{repository}@{wanted}" if wanted else reference, auth)
         with counted(options.get("progress")) as listen:
-            engine.pull(repository, known if wanted else tag, auth, deadline, listen)
+            engine.pull(repository, wanted or tag, auth, deadline, listen)
         if wanted and ":" not in tag:
             engine.tag(f"{repository}@{wanted}", reference)
     except UnreachableError:
@@ -174,10 +173,10 @@ def pull(engine: ImageEngine, impatient: ImageEngine, options: Json, deadline: f
     return ""
 
 
-def _resolve(engine: ImageEngine, reference: str, auth: Dict[str, str] | None) -> str:
-    """The digest of a reference, with a short timeout: a pull waits for minutes for a registry that does not answer."""
+def _resolve(engine: ImageEngine, reference: str, auth: Dict[str, str] | None) -> None:
+    """Ask the registry, with a short timeout: a pull waits for minutes for a registry that does not answer."""
     try:
-        return engine.resolve(reference, auth)
+        engine.resolve(reference, auth)
     except UnreachableError as error:
         message = "%s: registry %s does not answer within %d s." % (
             engine.agent,

@@ -22,6 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.image_dist
     same,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.images import pull
 
 MIB = 1 << 20
@@ -218,8 +219,18 @@ class Puller:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
 
+    def resolve(self, reference: str, _login: object) -> None:
+        self.resolved = reference
+
     def pull(self, repository: str, tag: str, *_more: object) -> None:
         self.asked.append((repository, tag))
+
+
+class Silent(Puller):
+    """An engine whose registry does not answer."""
+
+    def resolve(self, reference: str, _login: object) -> None:
+        raise UnreachableError(f"no answer about {reference}", self.agent)
 
 
 def test_an_image_by_digest_is_pulled_by_exactly_that_digest() -> None:
@@ -227,6 +238,17 @@ def test_an_image_by_digest_is_pulled_by_exactly_that_digest() -> None:
     options = {"name": ASKED, "digests": [ASKED.replace("a" * 64, "e" * 64)], "progress": None}
     assert pull(engine, engine, {**options, "identity_token": "", "username": ""}, 1e12) == ""
     assert engine.asked == [("registry.example.org/team/train", "sha256:" + "a" * 64)]
+    assert engine.resolved == ASKED
+
+
+@pytest.mark.parametrize("name", [ASKED, ASKED.partition("@")[0] + ":1"])
+def test_a_registry_that_does_not_answer_is_given_up_before_the_pull(name: str) -> None:
+    """Also for the digest of another agent's image."""
+    engine: Any = Puller()
+    impatient: Any = Silent()
+    options = {"name": name, "digests": [ASKED], "progress": None, "identity_token": "", "username": ""}
+    assert "registry.example.org does not answer within 10 s" in pull(engine, impatient, options, 1e12)
+    assert engine.asked == []
 
 
 def answer(agent: str, present: bool = False, host: str = "x86_64") -> dict[str, Any]:
