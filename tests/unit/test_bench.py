@@ -1,15 +1,28 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The benchmark over three agents goes on beside what an engine keeps of an earlier run."""
+"""The benchmark over three agents goes on beside what an engine keeps of an earlier run; starts.py leaves the kernel as it was."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+
 BENCH = Path(__file__).resolve().parents[1] / "bench"
+# A launch that is killed while a setting of the kernel is changed.
+KILLED = """
+import os, pathlib, sys
+sys.path.insert(0, sys.argv[1])
+from starts import guarded
+with guarded(f"echo 1 >{sys.argv[2]}", f"echo 0 >{sys.argv[2]}"):
+    assert pathlib.Path(sys.argv[2]).read_text() == "1\\n"
+    os.kill(os.getpid(), 9)
+"""
 
 
 def test_a_floor_runs_beside_networks_that_the_engine_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,3 +42,38 @@ def test_a_floor_runs_beside_networks_that_the_engine_keeps(monkeypatch: pytest.
     monkeypatch.setattr(agents, "_shell", shell)
     assert [agents.floor(12), agents.floor(12)] == [(1.5, 1.5)] * 2
     assert len(kept) == 3
+
+
+def test_a_setting_of_the_kernel_is_put_back_when_a_launch_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    from starts import guarded
+
+    setting = tmp_path / "setting"
+
+    def fail() -> None:
+        with guarded(f"echo 1 >{setting}", f"echo 0 >{setting}"):
+            raise RuntimeError("no launch after " + setting.read_text())
+
+    with pytest.raises(RuntimeError, match="no launch after 1"):
+        fail()
+    assert setting.read_text() == "0\n"
+    with pytest.raises(OSError, match="false failed"), guarded("false", f"echo 2 >{setting}"):
+        pass
+    assert setting.read_text() == "0\n"
+
+
+def test_a_setting_of_the_kernel_is_put_back_when_the_benchmark_is_killed(tmp_path: Path) -> None:
+    setting = tmp_path / "setting"
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(BENCH), str(setting)], check=False, timeout=60)
+    assert killed.returncode == -9
+    assert wait_until(lambda: setting.read_text() == "0\n", deadline_in(30))
+
+
+def test_a_ratio_of_starts_is_that_of_the_same_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    from starts import table
+
+    times = {("agent1", "bridge", 16): {"as is": [1.0, 4.0, 2.0], "rcu_expedited": [0.5, 1.0, 3.0]}}
+    assert table({"agent1": "26.1.5"}, times).splitlines()[2:] == ["| 26.1.5 | bridge | 16 | 2.00 | 1.00, **0.50** |"]
