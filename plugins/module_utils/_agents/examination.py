@@ -24,7 +24,7 @@ from .._core.waiting import deadline_in, wait_until
 from .._docker.client import Engine, load_sdk
 from .._docker.data_folders import silent_folders
 from .._docker.device_nodes import amd_gpus
-from .._docker.reports import architecture, engine_entry, network_entry
+from .._docker.reports import architecture, network_entry
 from .._docker.runtime import find_runtime
 from . import host
 from .devices import all_gpus, divided, gid_types, rdma_ports
@@ -68,7 +68,7 @@ def examine(options: Json) -> Json:
 
 def _engine_report(engine: Engine, options: Json) -> Json:
     info = engine.info()
-    swarm = _swarm(info)
+    swarm = {**host.swarm_place(info), "error": (info.get("Swarm") or {}).get("Error") or ""}
     address = swarm["address"] or host.own_address(options["addresses"])
     limits = host.engine_limits(options["docker_host"])
     root = info.get("DockerRootDir") or "/var/lib/docker"
@@ -159,13 +159,6 @@ def _open_api(info: Json) -> List[str]:
 
 def _is_ours(network: Json) -> bool:
     return LABEL_SESSION in (network.get("Labels") or {})
-
-
-def _swarm(info: Json) -> Json:
-    swarm = info.get("Swarm") or {}
-    joined = swarm.get("LocalNodeState") == "active"
-    cluster = host.swarm_cluster(info.get("DockerRootDir") or "/var/lib/docker") if joined else ""
-    return {**engine_entry(info, "", cluster)["swarm"], "error": swarm.get("Error") or ""}
 
 
 def _cgroups(info: Json) -> Json:

@@ -21,6 +21,7 @@ from .._core.constants import LABEL_SESSION
 from .._core.documents import Json
 from .._core.resident import asking
 from .._docker.payloads import Limits
+from .._docker.reports import engine_entry
 
 NOFILE = 1048576
 LISTENING = "0A"
@@ -201,6 +202,14 @@ def cpu_ids(count: int) -> List[int]:
     """The CPUs to which a container may be pinned; numbered from 0 if this process sees other CPUs than the engine."""
     mine = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     return mine if len(mine) == count else list(range(count))
+
+
+def swarm_place(info: Json) -> Json:
+    """The place of this host's engine in a Swarm, as reports have it."""
+    is_member = (info.get("Swarm") or {}).get("LocalNodeState") == "active"
+    cluster = swarm_cluster(info.get("DockerRootDir") or "/var/lib/docker") if is_member else ""
+    place: Json = engine_entry(info, "", cluster)["swarm"]
+    return place
 
 
 def swarm_cluster(data_root: str) -> str:

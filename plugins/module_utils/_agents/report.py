@@ -159,7 +159,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     answers: Json = {
         "architecture": architecture(info.get("Architecture", "")),
         **_capacity(info, overrides),
-        "engine": engine_entry(info, engine.api(), _cluster(info) if joined else ""),
+        "engine": {**engine_entry(info, engine.api()), "swarm": host.swarm_place(info)},
         "limits": {"nofile": limits.nofile, "memlock": limits.memlock},
         "image": image_entry(options["image"], engine.image(options["image"]) if options["image"] else None),
         "runtime": {"volume": runtime, "present": bool(runtime)},
@@ -276,10 +276,6 @@ def with_apps(engine: Engine, entry: Json, has_time: bool) -> Json:
         return entry
     # An app of the launch that is not among them was removed.
     return {**entry, "apps": [one.to_json() for one in found]} if found or has_apps(entry["labels"]) else entry
-
-
-def _cluster(info: Json) -> str:
-    return host.swarm_cluster(info.get("DockerRootDir") or "/var/lib/docker")
 
 
 def _ranked(entries: List[Json]) -> List[Json]:

@@ -62,15 +62,11 @@ class SwarmEngine(Engine):
             self._or_none(client.remove_node, node, force=True)
 
 
-def membership(engine: Engine, data_root: str = "/var/lib/docker") -> Json:
+def membership(engine: Engine) -> Json:
     """The engine's membership in the form of reports, and whether this collection created the Swarm."""
     info = engine.info()
-    swarm = info.get("Swarm") or {}
-    joined = swarm.get("LocalNodeState") == "active"
-    cluster = host.swarm_cluster(info.get("DockerRootDir") or data_root) if joined else ""
-    labels = ((swarm.get("Cluster") or {}).get("Spec") or {}).get("Labels") or {}
-    place: Json = engine_entry(info, "", cluster)["swarm"]
-    return {**place, "ours": LABEL_SCHEMA in labels}
+    labels = (((info.get("Swarm") or {}).get("Cluster") or {}).get("Spec") or {}).get("Labels") or {}
+    return {**host.swarm_place(info), "ours": LABEL_SCHEMA in labels}
 
 
 def create(engine: SwarmEngine, address: str, pool: Sequence[str], deadline: float) -> Json:

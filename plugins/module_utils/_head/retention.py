@@ -8,19 +8,17 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
 from typing import Iterable, List, Set, Tuple
 
 from .._core import states
+from .._core.forms import UUID
 from .._core.reports import Agent
 from .awaited import awaited_ids
 from .store import Store
 
 _DAY = 86400.0
-# A folder of kept logs has the ID of its session as its name.
-_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def expired(store: Store, agents: Iterable[Agent], now: float, days: int) -> List[str]:
@@ -70,7 +68,7 @@ def remove_logs(folder: str, sessions: Iterable[str]) -> List[str]:
     removed = []
     for session in sessions:
         path = os.path.join(folder, session)
-        if _ID.fullmatch(session) and _is_folder(path):
+        if UUID(session) and _is_folder(path):
             # It does not follow links; what cannot be removed now is tried again by the next pass.
             shutil.rmtree(path, ignore_errors=True)
             removed.append(session)
@@ -82,7 +80,7 @@ def _log_folders(folder: str) -> List[Tuple[float, str, int]]:
     found = []
     for name in os.listdir(folder) if os.path.isdir(folder) else []:
         path = os.path.join(folder, name)
-        if _ID.fullmatch(name) and _is_folder(path):
+        if UUID(name) and _is_folder(path):
             sizes = [entry.stat(follow_symlinks=False).st_size for entry in os.scandir(path)]
             found.append((os.lstat(path).st_mtime, name, sum(sizes)))
     return found
