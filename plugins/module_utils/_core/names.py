@@ -36,14 +36,14 @@ _NOUNS = (
 ).split()
 
 
-def check_session_name(name: object) -> str:
-    """A session's name. Raises InputError with the rule."""
+def check_session_name(name: object, variable: str = "session_name") -> str:
+    """A session's name, which may be given by another variable. Raises InputError with the rule."""
     if isinstance(name, int) and not isinstance(name, bool):
         rule = "must be in quotes: YAML reads some names as numbers, such as 012345 as 5349"
-        raise InputError("session_name", name, rule)
+        raise InputError(variable, name, rule)
     if not isinstance(name, str) or not _SESSION.fullmatch(name):
         rule = "must have 4 to 64 letters, digits, '-', '_' or '.', and must start and end with a letter or digit"
-        raise InputError("session_name", name, rule)
+        raise InputError(variable, name, rule)
     return name
 
 

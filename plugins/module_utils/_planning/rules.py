@@ -176,11 +176,7 @@ def check_name(_variable: str, value: Any) -> str:
 
 def check_other_name(variable: str, value: Any) -> str:
     """The name of a session, given by another variable than C(session_name)."""
-    try:
-        return check_session_name(value)
-    except InputError as error:
-        _where, name, rule = error.parts
-        raise InputError(variable, name, rule) from None
+    return check_session_name(value, variable)
 
 
 def is_name_pattern(value: Any) -> bool:
