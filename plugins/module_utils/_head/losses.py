@@ -114,7 +114,7 @@ def _action(store: Store, loss: Loss, agents: Sequence[Agent], nodes: Mapping[st
 def relocated(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Moved:
     """The plan with new places for containers on lost agents, recorded with the fences. Raises ConflictError without room.
 
-    Only a pass moves containers: it has made sure that the Swarm has lost these agents as well, which is not so of others by now.
+    Only a pass moves containers: it has made sure that the Swarm has lost these agents as well. It has asked about no others.
     """
     silent = silent_agents(store) if context.relocates and plan.session.on_lost == RELOCATE else {}
     lost = lost_agents(plan, context.agents, silent, context.now)
