@@ -169,7 +169,7 @@ class World:
         self.bounded = not self.bounded
         limits = {"owners": {self.agents.owner: {"containers": BOUND}}} if self.bounded else {}
         command = self.agents.command("provision_agents", "--limit", f"localhost,{NAMES[0]}", agent_policy=limits)
-        run_playbook(command, self.agents.environment, 600).check()
+        run_playbook(command, self.agents.environment).check()
         return f"{BOUND if self.bounded else 'no'} bound"
 
     def move(self, rng: random.Random) -> None:

@@ -133,9 +133,9 @@ def run(command: Sequence[str], said: str | None = None, **options: Any) -> Done
     return Done(process.returncode, text)
 
 
-def run_playbook(command: Sequence[str], environment: dict[str, str], seconds: float = PATIENCE) -> Done:
-    """Run a command line of ansible-playbook in the checkout, without the imports of the program."""
-    return Done(*run_warm(environment, command[1:], ROOT, seconds))
+def run_playbook(command: Sequence[str], environment: dict[str, str], cwd: Path = ROOT) -> Done:
+    """Run a command line of ansible-playbook without the imports of the program."""
+    return Done(*run_warm(environment, command[1:], cwd, PATIENCE))
 
 
 @dataclass

@@ -85,7 +85,10 @@ def fuzzed(count: int) -> Callable[[Callable[[Choices], None]], Callable[[], Non
             suppress_health_check=list(HealthCheck),
         )
         @given(content=st.binary(min_size=_FEWEST, max_size=_MOST))
-        def inputs(content: bytes) -> None:
+        def smaller(content: bytes) -> None:
+            read(content)
+
+        def read(content: bytes) -> None:
             with _time():
                 test(Choices(content))
 
@@ -93,14 +96,12 @@ def fuzzed(count: int) -> Callable[[Callable[[Choices], None]], Callable[[], Non
         def run() -> None:
             draw = random.Random(SEED)
             with _memory():
-                for _input in range(count * TIMES):
-                    content = draw.randbytes(draw.randint(_FEWEST, _MOST))
-                    try:
-                        with _time():
-                            test(Choices(content))
-                    except Exception:
-                        inputs()
-                        raise
+                try:
+                    for _input in range(count * TIMES):
+                        read(draw.randbytes(draw.randint(_FEWEST, _MOST)))
+                except Exception:
+                    smaller()
+                    raise
 
         del run.__wrapped__  # type: ignore[attr-defined]  # pytest would take the parameter for a fixture
         return run

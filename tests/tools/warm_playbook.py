@@ -26,7 +26,7 @@ from pathlib import Path
 from playbook_runs import family, kill
 
 MOST = 4  # processes: each environment needs one, except for
-OF_RUNS = ("HOME", "PYTEST_CURRENT_TEST")  # which a run changes after the import
+OF_RUNS = ("HOME", "PWD", "PYTEST_CURRENT_TEST")  # which a run changes after the import
 PROGRAM = Path(__file__).with_name("warm_ansible.py")
 PIECE = 1 << 16
 _processes: dict[str, WarmPlaybook] = {}

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from controller import ROOT, Controller, Session, run
+from controller import Controller, Session, run_playbook
 from parallel_shells import check_tools
 
 RANK = r"rank (\d) of 3 on (\S+): loss (\S+) -> (\S+), weights (\w+), 2 workers, (\d+) KiB in /dev/shm"
@@ -24,7 +24,7 @@ def launch(controller: Controller, example: str, name: str, image: str) -> Sessi
     """Launch an example with the image of this run."""
     variables = {"session_name": name, "session_image": image, "session_launch_timeout": 900}
     command = controller.command("cluster_session", "-e", f"@examples/{example}/session.yml", **variables)
-    run(command, cwd=ROOT, env=controller.environment, timeout=600).check()
+    run_playbook(command, controller.environment).check()
     return Session(controller, name)
 
 

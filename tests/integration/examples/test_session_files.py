@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from controller import ROOT, Controller, Done, Session, run
+from controller import Controller, Done, Session, run, run_playbook
 
 PATHS = """\
 session_name: paths
@@ -26,7 +26,7 @@ session_copy_source: data.txt
 def play(controller: Controller, playbook: str, file: Path) -> Done:
     """A playbook with a session file, whose variables have precedence over the test's own."""
     command = [*controller.command(playbook), "-e", f"@{file}"]
-    return run(command, cwd=ROOT, env=controller.environment).check()
+    return run_playbook(command, controller.environment).check()
 
 
 def test_the_common_variables_launch_a_session_as_they_are(controller: Controller) -> None:

@@ -30,7 +30,6 @@ SIZE = {
     "session_idle_timeout": 3600,
 }
 LAB, KEPT = "cluster-compute/lab:1.0", "cluster-compute-test/lab:kept"
-BUILD = 600  # seconds for a launch that builds an image beside other tests
 WEB = {
     "name": "web",
     "port": 8000,
@@ -50,7 +49,7 @@ def launch(controller: Controller) -> Done:
     try:
         variables = {"session_name": "desk", "session_image": "lab", "session_apps": apps, **SMALL, **SIZE}
         command = controller.command("cluster_session", "-vvv", **variables)
-        return run_playbook(command, controller.environment, BUILD).check()
+        return run_playbook(command, controller.environment).check()
     except BaseException:
         controller.client.tag(KEPT, LAB)
         raise

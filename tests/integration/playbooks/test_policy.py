@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from controller import ROOT, Controller, Done, Session, run
+from controller import ROOT, Controller, Done, Session, run_playbook
 
 LIMITS = {"containers": 2, "idle_timeout": 7200, "volumes": "own"}
 
@@ -62,7 +62,7 @@ def test_the_use_of_owners_and_groups_is_shown_by_month(limited: Controller, tmp
         assert re.search(rf"20\d\d-\d\d +{kind} +{name} +1 ", shown), shown
     command = limited.command("usage", session_owner="", usage_format="csv", usage_file="use.csv")
     command[1] = str(ROOT / command[1])
-    run(command, cwd=tmp_path, env={**limited.environment, "PWD": str(tmp_path)}).check()
+    run_playbook(command, {**limited.environment, "PWD": str(tmp_path)}, tmp_path).check()
     rows = list(csv.DictReader((tmp_path / "use.csv").read_text().splitlines()))
     used = [(row["kind"], row["name"], row["sessions"]) for row in rows]
     assert [one for one in used if one[1] in (limited.owner, "lab")] == [

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 import slow_registry
-from controller import ROOT, SMALL, Controller, Done, run
+from controller import ROOT, SMALL, Controller, Done, run_playbook
 from docker.errors import ImageNotFound
 from example_images import REFERENCE
 from servers import free_port, is_open
@@ -34,7 +34,7 @@ def environment(controller: Controller) -> dict[str, str]:
 
 
 def play(controller: Controller, playbook: str, *arguments: str, **variables: Any) -> Done:
-    return run(controller.command(playbook, *arguments, **variables), cwd=ROOT, env=environment(controller))
+    return run_playbook(controller.command(playbook, *arguments, **variables), environment(controller))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from controller import PLAYBOOK, ROOT, Controller, run
+from controller import PLAYBOOK, Controller, run_playbook
 
 REFERENCE_LABEL = "cluster.compute.image"
 
@@ -62,5 +62,5 @@ def test_only_an_image_of_another_content_loses_its_name(
     import_image(controller, name, current if is_current else "1")
     play = tmp_path / "forget.yml"
     play.write_text(PLAY.format(name=name))
-    done = run([PLAYBOOK, str(play)], cwd=ROOT, env=controller.environment).check()
+    done = run_playbook([PLAYBOOK, str(play)], controller.environment).check()
     assert (done.changed, len(controller.client.images(name))) == ((0, 1) if is_current else (1, 0))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from controller import ROOT, SMALL, Controller, Session, run
+from controller import ROOT, SMALL, Controller, Session, run, run_playbook
 
 from ansible_collections.cluster.compute.plugins.module_utils._planning.playbook_settings import COLUMNS
 
@@ -117,7 +117,7 @@ def test_the_page_is_written_to_the_working_directory(controller: Controller, sh
     variables = {"sessions_format": "html", "sessions_page": "page.html"}
     command = controller.command("sessions", **variables)
     command[1] = str(ROOT / command[1])
-    done = run(command, cwd=tmp_path, env={**controller.environment, "PWD": str(tmp_path)}).check()
+    done = run_playbook(command, {**controller.environment, "PWD": str(tmp_path)}, tmp_path).check()
     assert f"The page is in {tmp_path}/page.html." in done.text
     page = (tmp_path / "page.html").read_text()
     assert page.startswith("<!DOCTYPE html>")
