@@ -14,7 +14,7 @@ from .._core.errors import InputError
 from .._core.model import TOKEN, App
 from .._core.value_rules import check_boolean, check_text, check_whole
 from .rules import check_entry, check_environment, check_list
-from .variable import APP
+from .variable import APP, PUBLISHED
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 DESCRIPTION = (
@@ -30,6 +30,19 @@ _LONGEST = 60000
 def check_apps(variable: str, value: Any) -> Tuple[App, ...]:
     """The apps in their normal form. Apps of an environment have become dictionaries before."""
     return tuple(_app(variable, item) for item in check_list(variable, value))
+
+
+def check_apps_of_role(variable: str, value: Any) -> Tuple[App, ...]:
+    """The apps of a role other than C(main) in their normal form."""
+    apps = check_apps(variable, value)
+    for app in apps:
+        if not app.command:
+            raise InputError(variable, app.name, "needs a command: only main1 publishes ports")
+        for option in PUBLISHED:
+            if getattr(app, option):
+                rule = "must be left out: only main1 publishes ports"
+                raise InputError(f"{variable}: {option}", getattr(app, option), rule)
+    return apps
 
 
 def _app(variable: str, item: Any) -> App:

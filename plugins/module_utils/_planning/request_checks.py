@@ -11,10 +11,11 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import HOST, MULTI_NODE, RELOCATE, SINGLE_NODE
 from .._core.errors import InputError
-from .._core.model import Role
+from .._core.model import App, Role
 from .._core.topology import NOT_COMPUTING, waves
 from .._core.units import show_bytes
 from .addresses import is_in_pools, prefix_for
+from .app_rules import check_apps_of_role
 from .environment import check_torchrun
 from .request import REQUEST_VARIABLES, Request
 from .rules import LARGEST, check_environment
@@ -52,7 +53,10 @@ def _with_roles(request: Request, given: Tuple[Dict[str, Any], ...]) -> Request:
         return request
     names = ("image", "millicpus", "memory", "shm", "gpus", "group", "per_agent")
     of_session = {**{name: getattr(request, name) for name in names}, "pinned": request.cpu_pinning}
-    roles = tuple(Role(**{**of_session, "compute": one["name"] not in NOT_COMPUTING, **one}) for one in given)
+    roles = tuple(
+        Role(**{**of_session, "compute": one["name"] not in NOT_COMPUTING, **one, "apps": _apps_of(one)})
+        for one in given
+    )
     total = sum(role.size for role in roles)
     if request.size not in (1, total):
         rule = "must be left out with session_roles, whose containers are %d"
@@ -60,6 +64,10 @@ def _with_roles(request: Request, given: Tuple[Dict[str, Any], ...]) -> Request:
     made = replace(request, roles=roles, size=total)
     check_whole_roles(made)
     return made
+
+
+def _apps_of(role: Mapping[str, Any]) -> Tuple[App, ...]:
+    return check_apps_of_role(f"{_ROLES}: {role['name']}: apps", role.get("apps", ()))
 
 
 def check_whole_roles(request: Request) -> None:

@@ -12,12 +12,10 @@ from typing import Any, Callable, Dict, Mapping, Tuple
 
 from .._core.constants import RELAY_ROLE
 from .._core.errors import InputError
-from .._core.model import App
 from .._core.topology import MAIN, is_role_name, ready_port
 from .._core.value_rules import check_boolean, check_image, check_text, within
 from . import rules
-from .app_rules import check_apps
-from .variable import APP, Documentation
+from .variable import APP, PUBLISHED, Documentation
 
 DESCRIPTION = (
     "Roles of containers that are not all alike, in the order of their ranks. The role C(main) is always there, first and with one "
@@ -27,8 +25,6 @@ DESCRIPTION = (
 # Names with another meaning: the group of all hosts, and containers that publish ports of apps.
 _RESERVED = ("all", RELAY_ROLE)
 _MOST = 32
-# What an app without a port of an agent lacks.
-_PUBLISHED = ("preferred_port", "public")
 
 ROLE: Dict[str, Documentation] = {
     "name": {
@@ -69,7 +65,7 @@ ROLE: Dict[str, Documentation] = {
     "apps": {
         "type": "list",
         "elements": "raw",
-        "options": {name: option for name, option in APP.items() if name not in _PUBLISHED},
+        "options": {name: option for name, option in APP.items() if name not in PUBLISHED},
         "description": "Apps of the first container of the role, as in O(session_apps), each with a command. They are reached by "
         "SSH: only C(main1) publishes ports. Not for C(main), which has O(session_apps).",
     },
@@ -90,19 +86,6 @@ def check_ready(variable: str, value: Any) -> str:
     return text
 
 
-def _check_apps(variable: str, value: Any) -> Tuple[App, ...]:
-    apps = check_apps(variable, value)
-    for app in apps:
-        if not app.command:
-            raise InputError(variable, app.name, "needs a command: only main1 publishes ports")
-        for option in _PUBLISHED:
-            if getattr(app, option):
-                raise InputError(
-                    f"{variable}: {option}", getattr(app, option), "must be left out: only main1 publishes ports"
-                )
-    return apps
-
-
 # The field of each suboption, and its rule.
 _CHECKS: Mapping[str, Tuple[str, Callable[[str, Any], Any]]] = {
     "size": ("size", within(1, rules.LARGEST)),
@@ -117,7 +100,7 @@ _CHECKS: Mapping[str, Tuple[str, Callable[[str, Any], Any]]] = {
     "ready": ("ready", check_ready),
     "after": ("after", rules.check_names),
     "compute": ("compute", check_boolean),
-    "apps": ("apps", _check_apps),
+    "apps": ("apps", rules.check_list),
     "per_agent": ("per_agent", within(0, rules.LARGEST)),
     "resource_group": ("group", rules.check_group),
 }
@@ -161,4 +144,4 @@ def _check_main(variable: str, main: Mapping[str, Any]) -> None:
     if main.get("command"):
         raise InputError(f"{variable}: main: command", main["command"], "must be session_command, which main1 runs")
     if main.get("apps"):
-        raise InputError(f"{variable}: main: apps", main["apps"][0].name, "must be in session_apps, which main1 has")
+        raise InputError(f"{variable}: main", "apps", "must be in session_apps, which main1 has")

@@ -146,6 +146,8 @@ SECRET: Dict[str, Documentation] = {
     },
     "environment": {"type": "str", "description": "Name of an environment variable that has the value, too."},
 }
+# Suboptions of an app whose port is published.
+PUBLISHED = ("preferred_port", "public")
 APP: Dict[str, Documentation] = {
     "name": {"type": "str", "required": True, "description": "Name of the app: lower-case letters, digits and C(-)."},
     "port": {

@@ -77,7 +77,7 @@ def test_parameter_servers_and_evaluators_do_not_compute() -> None:
         ),
         (
             {"roles": [{"name": "main", "apps": [BOARD]}]},
-            "session_roles: main: apps: 'board': must be in session_apps, which main1 has.",
+            "session_roles: main: 'apps': must be in session_apps, which main1 has.",
         ),
         (
             {"roles": [{**PS, "apps": [{"name": "board", "port": 6006}]}]},
