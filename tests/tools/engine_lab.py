@@ -9,16 +9,19 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
+import traceback
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 from ansible.errors import AnsibleError
 
@@ -45,6 +48,7 @@ IMAGE = "cluster-compute-test/busybox:1"
 RUNTIME = "cluster-compute-test-runtime"
 AGENT = "agent1"
 MIB = 1 << 20
+MODULE_LIMIT = 600  # seconds
 
 # Behaves as the environment variable BEHAVIOUR demands: sleeps, or exits at once.
 INIT = """#!/bin/sh
@@ -226,16 +230,42 @@ def run_step(
 
 
 def _run(module: str, args: Any, check: bool, diff: bool) -> dict[str, Any]:
-    """Run a module as Ansible does, as a process that reads its arguments and prints a document; return the document."""
-    given = {**args, "_ansible_check_mode": check, "_ansible_diff": diff}
-    command = [sys.executable, "-m", "ansible_collections.cluster.compute.plugins.modules." + module]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "collections")}
-    text = json.dumps({"ANSIBLE_MODULE_ARGS": given})
-    done = subprocess.run(
-        command, input=text, capture_output=True, text=True, env=environment, check=False, timeout=120
-    )
+    """Run a module as Ansible does, as a process that reads its arguments and prints a document; return the document.
+
+    The process is a fork: a new one would import the collection first, which takes longer than most steps.
+    """
+    asked = {**args, "_ansible_check_mode": check, "_ansible_diff": diff}
+    main = import_module("ansible_collections.cluster.compute.plugins.modules." + module).main
+    with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as said:
+        json.dump({"ANSIBLE_MODULE_ARGS": asked}, given)
+        given.seek(0)
+        pid = os.fork()
+        if pid == 0:
+            _run_module(main, given.fileno(), said.fileno())
+        os.waitpid(pid, 0)
+        said.seek(0)
+        text = said.read()
     try:
-        result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+        result: dict[str, Any] = json.loads(text.strip().splitlines()[-1])
     except (IndexError, ValueError):
-        raise AssertionError(done.stdout + done.stderr) from None
+        raise AssertionError(text) from None
     return result
+
+
+def _run_module(main: Callable[[], None], given: int, said: int) -> NoReturn:
+    """Become the process of a module, with these descriptors as its input and output."""
+    try:
+        for source, target in ((given, 0), (said, 1), (said, 2)):
+            os.dup2(source, target)
+        sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
+        sys.argv = [""]  # Ansible would take an argument for those of the module.
+        signal.alarm(MODULE_LIMIT)
+        main()
+    except SystemExit:
+        pass
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
