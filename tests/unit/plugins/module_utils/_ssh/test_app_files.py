@@ -71,7 +71,7 @@ def test_a_shell_reads_what_was_asked_for() -> None:
 
 
 def test_an_image_without_a_command_is_refused() -> None:
-    with pytest.raises(StateError, match=r"^App board: the image of main1 has neither ENTRYPOINT nor CMD"):
+    with pytest.raises(StateError, match=r"^App board: the image of its container has neither ENTRYPOINT nor CMD"):
         entries({})
 
 
