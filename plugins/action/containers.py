@@ -45,7 +45,7 @@ class ActionModule(ComputeAction):
         plan = arrival.outline(options["plan"], TASK) if options["plan"] is not None else None
         params = self._params(options, plan)
         if plan and options["state"] == "started" and not self._task.check_mode:
-            given = self._templar.template(task_vars.get(secrets.VARIABLE))
+            given = self._templar.template(task_vars.get(secrets.VARIABLE)) if plan.session.secrets else None
             params.update(secrets.delivered(plan.session, given, self._loader, str(options["artifacts"] or "")))
         if plan and options["install_ssh"] and options["state"] in ("created", "started"):
             return self._with_ssh(plan, options, params, task_vars)

@@ -107,7 +107,7 @@ class ComputeAction(ActionBase):
 
     def checked(self) -> Json:
         """The options of the task, as its module documents them. Raises AnsibleActionFail for others."""
-        spec = documented(str(self._task.action).rpartition(".")[2])
+        spec = documented(str(self._task.resolved_action or self._task.action).rpartition(".")[2])
         _valid, options = self.validate_argument_spec(argument_spec=spec, **self.RULES)
         return dict(options)
 

@@ -198,7 +198,15 @@ def run_module(module: str, *, check: bool = False, diff: bool = False, **option
     """The result of the action of a public module with these options, whose steps run as ``run_step`` runs them."""
     action_class = import_module("ansible_collections.cluster.compute.plugins.action." + module).ActionModule
     task = SimpleNamespace(
-        args=options, check_mode=check, diff=diff, async_val=0, delegate_to=None, name="", action=module, _uuid=""
+        args=options,
+        check_mode=check,
+        diff=diff,
+        async_val=0,
+        delegate_to=None,
+        name="",
+        action=module,
+        resolved_action=None,
+        _uuid="",
     )
     action = action_class(task, None, None, None, SimpleNamespace(template=lambda value: value), None)
     action.is_here = lambda _task_vars: False

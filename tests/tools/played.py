@@ -36,7 +36,15 @@ def played(action: type[ComputeAction], *answers: Answer, check: bool = False, d
 
     asked: list[Json] = []
     task = SimpleNamespace(
-        check_mode=check, diff=diff, args={}, async_val=0, delegate_to=None, name="", action=module, _uuid=""
+        check_mode=check,
+        diff=diff,
+        args={},
+        async_val=0,
+        delegate_to=None,
+        name="",
+        action=module,
+        resolved_action=None,
+        _uuid="",
     )
     made = Played(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
     made.asked = asked

@@ -161,9 +161,10 @@ class Agent:
         """An agent from its report. Only an active member has a Swarm."""
         swarm = (data.get("engine") or {}).get("swarm") or {}
         joined = swarm if swarm.get("state") == "active" else {}
-        networks = data.get("networks") or ()
+        networks, capacity = data.get("networks") or (), data.get("capacity") or {}
         found = {
-            **(data.get("capacity") or {}),
+            # The rules of a report know only these parts of it. Anything else there was not checked.
+            **{name: capacity.get(name) for name in ("millicpus", "memory", "gpus", "cpu_ids")},
             "publish": data.get("publish") or None,
             "mtu": data.get("mtu") or None,
             "swarm": joined.get("cluster_id"),

@@ -104,6 +104,12 @@ _SHELL, _ABSENT = (_BUSYBOX, "sh", "-c"), 44
 LONGEST_LOG = 4 * MIB
 
 
+def _reading(answer: Any, stream: Any) -> Callable[[int], bytes]:
+    """How output is read: the SDK has read the headers of the answer through a buffer, which can hold the first bytes of the output."""
+    response = getattr(getattr(answer, "_response", None), "raw", None)
+    return getattr(getattr(getattr(response, "_fp", None), "fp", None), "read1", stream.recv)
+
+
 class ContainerRequests(Connection):
     """Requests for containers in any state."""
 
@@ -192,16 +198,7 @@ class ContainerRequests(Connection):
         """Run a command of root in a running container with these bytes as its standard input. An EngineError if it fails."""
         with self._asking("pass files on", subject) as client:
             made = client.exec_create(identity, list(command), stdin=True, user="0:0")
-            answer = client.exec_start(made["Id"], socket=True)
-            stream = getattr(answer, "_sock", answer)
-            try:
-                stream.settimeout(self._timeout)
-                stream.sendall(data)
-                while stream.recv(CHUNK):
-                    pass  # its output ends with it
-            finally:
-                answer.close()
-            code = client.exec_inspect(made["Id"]).get("ExitCode")
+            code, _output = self._run(client, made["Id"], subject, CHUNK, data)
         if code:
             message = "%s could not unpack files (exit code %d); check the log of that engine."
             raise EngineError(message % (self._speaker(subject), code), self.agent)
@@ -214,8 +211,8 @@ class ContainerRequests(Connection):
             )
         return code, visible(output.decode("utf-8", "replace").strip())
 
-    def _run(self, client: Any, program: str, subject: str, most: int) -> Tuple[int, bytes]:
-        """The exit code of a program in a container, and the end of its output. An EngineError for one without an end.
+    def _run(self, client: Any, program: str, subject: str, most: int, data: bytes = b"") -> Tuple[int, bytes]:
+        """The exit code of a program in a container that gets these bytes, and the end of its output. An EngineError for one without an end.
 
         Root of the container can keep a program from its end. The SDK's own reading would then wait without a deadline.
         """
@@ -229,7 +226,9 @@ class ContainerRequests(Connection):
         stream.settimeout(self._timeout)
         try:
             with suppress(socket.timeout):
-                output = last(unframed(until(iter(lambda: stream.recv(CHUNK), b""), deadline)), most)
+                stream.sendall(data)
+                read = _reading(answer, stream)
+                output = last(unframed(until(iter(lambda: read(CHUNK), b""), deadline)), most)
                 # The engine has the exit code a moment after the end of the output.
                 found = wait_until(ended, deadline)
         finally:

@@ -198,7 +198,7 @@ def lease_seconds(request: Request, statuses: Iterable[AgentStatus], launch_time
     return (
         launch_timeout
         + (request.bootstrap_timeout if request.bootstrap else 0)
-        + request.pull_timeout * (may_pull + len(of_roles))
+        + request.pull_timeout * (may_pull + len(of_roles)) * (request.pull != "never")
         + sum(request.apps_timeout for role in request.roles for waits in (role.ready, role.apps) if waits)
         + (request.apps_timeout if any(app.command for app in request.apps) else 0)
     )

@@ -61,9 +61,12 @@ def place(demand: Demand, agents: Sequence[Agent], free: Free) -> Placement | Sh
 
 
 def _with_image(demand: Demand, agents: Sequence[Agent]) -> Sequence[Agent]:
-    """The agents. One without the image gets the architecture of the image that others have, unless one of them has its own."""
+    """The agents. One without the image gets the architecture of the image that others have, unless one of them has its own.
+
+    An image that no agent can run decides nothing: the others may get another one of that name.
+    """
     asked = [one for one in agents if one.reachable and not all(excluded(one, part) for part in demand.parts)]
-    known = {one.image_architecture for one in asked if one.image_architecture}
+    known = {one.image_architecture for one in asked} & {one.architecture for one in asked} - {""}
     others = " and ".join(sorted(known))
     return (
         [

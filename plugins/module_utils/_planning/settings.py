@@ -124,8 +124,8 @@ PREFLIGHT_SETTINGS: Tuple[Variable, ...] = (
 _ALL = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, POLICY, USAGE, COMMIT, RESTART)
 _MOST = 2**31 - 1
 _LEASE = (
-    "A launch adds O(session_bootstrap_timeout) if there is a bootstrap script, and O(session_pull_timeout) if an agent may "
-    "pull the image."
+    "A launch adds O(session_bootstrap_timeout) if there is a bootstrap script, O(session_pull_timeout) for each image that an agent "
+    "may pull, and O(session_apps_timeout) with apps and for each role that becomes ready."
 )
 
 SETTINGS: Tuple[Variable, ...] = (

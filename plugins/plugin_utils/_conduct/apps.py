@@ -31,12 +31,17 @@ _SHARED = ("apps", "publish", "restart", "remove")
 def restart_apps(play: Play, plan: Plan, names: Sequence[str], seconds: int) -> None:
     """Start apps again that PID 1 does not start again by itself."""
     params = {"session": plan.session.id, "restart": list(names), "deadline": seconds}
-    change_apps(play, plan.session.name, params)
+    change_apps(play, plan.session.name, params, {one.hostname: one.agent for one in plan.containers})
 
 
-def change_apps(play: Play, name: str, params: Json) -> Json:
-    """Change the apps of a session by these parameters of the step, and write their URLs; the result has lines for people."""
+def change_apps(play: Play, name: str, params: Json, agents: Mapping[str, str] | None = None) -> Json:
+    """Change the apps of a session by these parameters of the step, and write their URLs; the result has lines for people.
+
+    ``agents`` has the agent of each container, if another controller may have moved them since C(session.json) was written.
+    """
     artifacts, document = Artifacts(play.artifacts, name), Shell(play.artifacts, name).document
+    moved = [{**one, "agent": (agents or {}).get(one["hostname"], one["agent"])} for one in document["containers"]]
+    document = {**document, "containers": moved}
     identity = artifacts.known_identity(str(document["session"]["id"]), name)
     parts = _parts(document, params)
     apps = running([App.from_json(app) for app in params.get("apps") or ()])

@@ -95,7 +95,9 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
     if placed.outcome == "repair" and len(placed.decision.get("missing") or ()) < len(plan.containers):
         resize.follow(play, plan, work)
     verify(play, plan, work, request.verify_timeout)
-    await_apps(play, plan, request.apps_timeout)
+    if placed.makes_containers:
+        # An app that has ended or failed in a container that stays is no reason to undo the others.
+        await_apps(play, made, request.apps_timeout)
     return record_running(play, plan, work)
 
 

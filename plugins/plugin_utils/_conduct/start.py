@@ -45,7 +45,7 @@ def start(play: Play, plan: Plan, work: Deployment, request: Request, made: Plan
     """Start the containers, install SSH and secrets in them, and write the files of the user."""
     artifacts = Artifacts(play.artifacts, plan.session.name)
     own = SessionIdentity.of(plan, artifacts, check=False)
-    given = play.value(secrets.VARIABLE)
+    given = play.value(secrets.VARIABLE) if plan.session.secrets else None
     delivered = secrets.delivered(plan.session, given, play.action._loader, play.artifacts)
     common = {"bootstrap_timeout": request.bootstrap_timeout, **delivered}
 

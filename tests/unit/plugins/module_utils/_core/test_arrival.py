@@ -254,3 +254,11 @@ def test_a_report_of_a_later_release_can_have_further_parts() -> None:
     port = {"name": "mlx5_0:1", "link_layer": "InfiniBand", "active": True, "fabric": False, "": None}
     report = arrival.report({**REPORT, "rdma_ports": [port], "later": {"x": 1}}, "agent1")
     assert [one.name for one in Agent.from_json(report).rdma_ports] == ["mlx5_0:1"]
+
+
+def test_a_report_says_nothing_else_in_the_place_of_its_capacity() -> None:
+    """An agent could pose as another one, with containers that no rule has seen."""
+    smuggled = {"name": "agent2", "reachable": False, "containers": 5, "address": "\x1b[0m"}
+    capacity = {**REPORT["capacity"], **smuggled}
+    report = arrival.report({**REPORT, "capacity": capacity, "memory": "lots", "gpus": 7}, "agent1")
+    assert Agent.from_json(report) == Agent.from_json(arrival.report(REPORT, "agent1"))

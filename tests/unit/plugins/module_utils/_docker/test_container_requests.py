@@ -10,6 +10,7 @@ import socket
 import tarfile
 from collections.abc import Iterator
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.client imp
 from ansible_collections.cluster.compute.plugins.module_utils._docker.container_requests import (
     MIB,
     Pieces,
+    _reading,
     last,
     unframed,
     until,
@@ -120,6 +122,10 @@ class Program:
         if closes:
             self._far.close()
 
+    def ends(self) -> None:
+        """Its output ends, and it still gets input."""
+        self._far.shutdown(socket.SHUT_WR)
+
     def exec_create(self, *_given: Any, **_options: Any) -> dict[str, str]:
         return {"Id": "program"}
 
@@ -157,3 +163,28 @@ def test_a_program_without_an_end_is_not_waited_for_and_is_no_success(
     ):
         with pytest.raises(EngineError, match=r"^main1: a program in it does not end within 0\.3 s"):
             look(running(monkeypatch, Program(b"text\n", 99, closes=closes)))
+
+
+def test_a_program_that_gets_its_input_and_has_no_end_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EngineError, match=r"^main1: a program in it does not end within 0\.3 s"):
+        running(monkeypatch, Program(b"", 99, closes=False)).feed("main", ["tar"], b"data", "main1")
+    late = Program(b"", 1, closes=False)
+    late.ends()
+    with pytest.raises(EngineError, match="could not unpack files"):
+        running(monkeypatch, late).feed("main", ["tar"], b"data", "main1")
+
+
+def test_output_that_arrives_with_the_headers_of_the_answer_is_read() -> None:
+    """The SDK has read the headers through a buffer."""
+    near, far = socket.socketpair()
+    far.sendall(b"HTTP/1.1 101 UPGRADED\r\n\r\n" + frame(b"text"))
+    far.close()
+    buffered = near.makefile("rb")
+    while buffered.readline().strip():
+        pass
+    raw = buffered.raw
+    answer = SimpleNamespace(
+        _response=SimpleNamespace(raw=SimpleNamespace(_fp=SimpleNamespace(fp=buffered))), _sock=near
+    )
+    assert b"".join(unframed(iter(lambda: _reading(answer, raw)(4096), b""))) == b"text"
+    near.close()

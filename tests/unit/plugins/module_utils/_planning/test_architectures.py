@@ -136,10 +136,17 @@ def test_no_plan_mixes_architectures(pool: Any, size: int, strategy: str, roles:
     parts = tuple(Demand(size, CPU, MULTI_NODE, role=f"r{number}") for number in range(roles))
     demand = Demand(size * max(1, roles), CPU, MULTI_NODE, strategy=strategy, roles=parts)
     found = place(demand, agents, frees(*agents))
-    known = {one.image_architecture for one in agents} - {""}
+    known = {one.image_architecture for one in agents} & {one.architecture for one in agents} - {""}
     if isinstance(found, Placement):
         used = [one for one in agents if one.name in found.agents]
         assert len({one.architecture for one in used}) == 1
         # A copy of the image, or the image itself, is for them.
         assert used[0].architecture in (known or {used[0].architecture})
         assert all(one.image_architecture in ("", one.architecture) for one in used)
+
+
+def test_an_image_that_no_agent_can_run_does_not_keep_the_others_from_another() -> None:
+    agents = [agent("a", architecture="x86_64", image_architecture="aarch64"), agent("b", architecture="x86_64")]
+    found = place(Demand(1, CPU, MULTI_NODE), agents, frees(*agents))
+    assert isinstance(found, Placement)
+    assert found.agents == ("b",)
