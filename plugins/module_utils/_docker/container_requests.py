@@ -105,9 +105,10 @@ LONGEST_LOG = 4 * MIB
 
 
 def _reading(answer: Any, stream: Any) -> Callable[[int], bytes]:
-    """How output is read: the SDK has read the headers of the answer through a buffer, which can hold the first bytes of the output."""
+    """How output is read: the SDK has read the headers through a buffer, which can hold the first bytes of the output."""
     response = getattr(getattr(answer, "_response", None), "raw", None)
-    return getattr(getattr(getattr(response, "_fp", None), "fp", None), "read1", stream.recv)
+    read: Callable[[int], bytes] = getattr(getattr(getattr(response, "_fp", None), "fp", None), "read1", stream.recv)
+    return read
 
 
 class ContainerRequests(Connection):
@@ -212,9 +213,10 @@ class ContainerRequests(Connection):
         return code, visible(output.decode("utf-8", "replace").strip())
 
     def _run(self, client: Any, program: str, subject: str, most: int, data: bytes = b"") -> Tuple[int, bytes]:
-        """The exit code of a program in a container that gets these bytes, and the end of its output. An EngineError for one without an end.
+        """The exit code of a program in a container that gets this data, and the end of its output.
 
-        Root of the container can keep a program from its end. The SDK's own reading would then wait without a deadline.
+        An EngineError for a program without an end. Root of the container can keep a program from its end: the SDK's own reading would
+        then wait without a deadline.
         """
 
         def ended() -> Json:
@@ -226,7 +228,8 @@ class ContainerRequests(Connection):
         stream.settimeout(self._timeout)
         try:
             with suppress(socket.timeout):
-                stream.sendall(data)
+                if data:
+                    stream.sendall(data)
                 read = _reading(answer, stream)
                 output = last(unframed(until(iter(lambda: read(CHUNK), b""), deadline)), most)
                 # The engine has the exit code a moment after the end of the output.

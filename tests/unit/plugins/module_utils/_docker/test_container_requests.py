@@ -182,9 +182,6 @@ def test_output_that_arrives_with_the_headers_of_the_answer_is_read() -> None:
     buffered = near.makefile("rb")
     while buffered.readline().strip():
         pass
-    raw = buffered.raw
-    answer = SimpleNamespace(
-        _response=SimpleNamespace(raw=SimpleNamespace(_fp=SimpleNamespace(fp=buffered))), _sock=near
-    )
-    assert b"".join(unframed(iter(lambda: _reading(answer, raw)(4096), b""))) == b"text"
+    answer = SimpleNamespace(_response=SimpleNamespace(raw=SimpleNamespace(_fp=SimpleNamespace(fp=buffered))))
+    assert b"".join(unframed(iter(lambda: _reading(answer, near)(4096), b""))) == b"text"
     near.close()
