@@ -231,7 +231,7 @@ def test_labels_that_another_user_has_written_do_not_make_a_report_unreadable() 
 
 
 def test_the_content_of_an_image_is_the_same_where_an_engine_leaves_out_empty_fields() -> None:
-    """As Docker Engine 28 does."""
+    """As Docker Engine 29 does: https://docs.docker.com/engine/deprecated/."""
     layers, known = {"Layers": ["sha256:1"]}, {"Env": ["A=1"], "Cmd": ["sh"]}
     empty = {"Entrypoint": None, "User": "", "WorkingDir": "", "Labels": {}}
     newer = content_of({"RootFS": layers, "Config": known})
