@@ -24,6 +24,7 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from ansible.errors import AnsibleError
+from played import task_of
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     LABEL,
@@ -197,17 +198,7 @@ def make_runtime(client: Any) -> None:
 def run_module(module: str, *, check: bool = False, diff: bool = False, **options: Any) -> dict[str, Any]:
     """The result of the action of a public module with these options, whose steps run as ``run_step`` runs them."""
     action_class = import_module("ansible_collections.cluster.compute.plugins.action." + module).ActionModule
-    task = SimpleNamespace(
-        args=options,
-        check_mode=check,
-        diff=diff,
-        async_val=0,
-        delegate_to=None,
-        name="",
-        action=module,
-        resolved_action=None,
-        _uuid="",
-    )
+    task = task_of(module, options, check=check, diff=diff)
     action = action_class(task, None, None, None, SimpleNamespace(template=lambda value: value), None)
     action.is_here = lambda _task_vars: False
     action.counted_step = action.step

@@ -16,6 +16,12 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._action import Com
 Answer = Json | Exception
 
 
+def task_of(module: str, args: Json, *, check: bool, diff: bool) -> Any:
+    """A task of this module, as its action sees it."""
+    of_run = {"check_mode": check, "diff": diff, "async_val": 0, "delegate_to": None}
+    return SimpleNamespace(args=args, action=module, resolved_action=None, name="", _uuid="", **of_run)
+
+
 def played(action: type[ComputeAction], *answers: Answer, check: bool = False, diff: bool = False) -> Any:
     """An action whose steps give these answers, one after the other, the last one for ever; ``asked`` are their parameters."""
 
@@ -35,17 +41,8 @@ def played(action: type[ComputeAction], *answers: Answer, check: bool = False, d
             return dict(answer)
 
     asked: list[Json] = []
-    task = SimpleNamespace(
-        check_mode=check,
-        diff=diff,
-        args={},
-        async_val=0,
-        delegate_to=None,
-        name="",
-        action=module,
-        resolved_action=None,
-        _uuid="",
+    made = Played(
+        task_of(module, {}, check=check, diff=diff), None, None, None, SimpleNamespace(template=lambda text: text), None
     )
-    made = Played(task, None, None, None, SimpleNamespace(template=lambda text: text), None)
     made.asked = asked
     return made

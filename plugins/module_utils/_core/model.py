@@ -151,7 +151,7 @@ class Role(Document):
     """A role with all that its containers have; what the user did not give is the session's.
 
     ``environment`` has only the role's own variables. ``ready`` is a port, a port and a path, or a command. This role starts
-    when the roles in ``after`` are ready. ``apps`` are those of its first container.
+    when the roles in ``after`` are ready. Its ``apps`` run in its first container.
     """
 
     name: str = ""

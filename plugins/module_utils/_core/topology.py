@@ -82,7 +82,7 @@ def waves(roles: Sequence[Role]) -> List[Tuple[str, ...]]:
 
 
 def apps_of(session: Session, container: Container) -> Tuple[App, ...]:
-    """The apps of a container: on main1 those of the session, in the first container of another role those of the role."""
+    """The apps of a container. main1 has the apps of the session; the first container of another role has the apps of its role."""
     role = session.role(container.role)
     return session.apps if container.rank == 0 else role.apps if role and container.index == 1 else ()
 

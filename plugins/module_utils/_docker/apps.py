@@ -42,7 +42,7 @@ class AppStatus(Document):
 
 @dataclass(frozen=True)
 class Apps:
-    """The apps of a container of a session. ``container`` is its ID, which for ``main1`` is that of the session."""
+    """The apps of a container of a session. ``container`` is its ID; ``main1`` has the ID of the session."""
 
     engine: Engine
     session: str

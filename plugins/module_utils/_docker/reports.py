@@ -225,7 +225,7 @@ def _is_apart(listed: Json, labels: Json) -> bool:
 
 
 def has_apps(labels: Json) -> bool:
-    """Whether a container was launched with apps: main1 with published ports, another with those of its role."""
+    """Whether a container was launched with apps: main1 publishes ports for them, and the label of another container says so."""
     ports = _document(labels.get(LABEL_CONTAINER + ".ports"), [])
     return bool(labels.get(LABEL_APPS)) or any(port.get("name") != "ssh" for port in ports)
 

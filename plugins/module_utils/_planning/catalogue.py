@@ -232,7 +232,7 @@ def _image(name: str, version: str, versions: Mapping[str, str], variable: str =
 
 
 def _whole_apps(variable: str, value: Any, name: str, entry: Environment) -> Any:
-    """The apps of a list as whole dictionaries: names are those of an environment, or without it of the collection."""
+    """The apps of a list as whole dictionaries. Names are looked up in the environment, or in the collection if there is none."""
     apps = _as_list(value)
     if not isinstance(apps, list):
         return value

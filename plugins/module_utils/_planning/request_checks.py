@@ -108,7 +108,7 @@ def _check_order(roles: Tuple[Role, ...]) -> None:
 
 
 def _check_apps(request: Request) -> None:
-    """Names are those of the session, whose files and tokens they name; ports are those of a container."""
+    """A session has each name once, because files and tokens have the name of their app; a container has each port once."""
     known = [app.name for app in request.apps]
     for role in request.roles:
         where, ports = f"{_ROLES}: {role.name}: apps", [app.port for app in role.apps]

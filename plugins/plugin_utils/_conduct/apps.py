@@ -64,7 +64,7 @@ def change_apps(play: Play, name: str, params: Json, agents: Mapping[str, str] |
 def _parts(document: Json, params: Json) -> List[Tuple[Json, Json]]:
     """The containers whose apps change, each with its share of the parameters; without a change, all that have apps.
 
-    Apps that the document does not have are those of main1.
+    An app that the document does not have belongs to main1.
     """
     homes = {entry["name"]: entry.get("container", _MAIN) for entry in document["apps"]}
 
