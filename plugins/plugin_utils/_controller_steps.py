@@ -17,6 +17,7 @@ from ..module_utils._agents.provisioning import role_settings
 from ..module_utils._agents.swarm_plan import Node, peers, plan_swarm
 from ..module_utils._agents.swarm_plan import plan_leave as plan_swarm_leave
 from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import StateError
 from ..module_utils._module import at_least
 from ..module_utils._steps.step import Step
 from ._action import Controller
@@ -69,8 +70,14 @@ def _nodes(results: Sequence[Json], managers: Sequence[str] = ()) -> List[Node]:
 
 
 def plan_image(_place: Controller, images: Sequence[Json], head: str, hosts: Sequence[str]) -> Json:
-    """Decide which agent builds the reference image and which hosts get a copy; C(images) are results of C(image.describe)."""
+    """Decide which agents build an image and which hosts get a copy; C(images) are results of C(image.describe).
+
+    An agent without an answer is not needed. Raises StateError if all have failed.
+    """
     found = [result["image"] for result in images if result.get("image")]
+    failures = [str(result["msg"]) for result in images if result.get("msg") and not result.get("image")]
+    if images and len(failures) == len(images):
+        raise StateError("No agent can say which images it has: " + failures[0])
     return {"plan": plan_reference_image(found, head, hosts).to_json()}
 
 

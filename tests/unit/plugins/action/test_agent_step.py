@@ -15,7 +15,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ansible_collections.cluster.compute.plugins.action import agent_step
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import OF_AGENT, Agent
 from ansible_collections.cluster.compute.plugins.plugin_utils._controller_steps import STEPS
 
@@ -104,6 +104,11 @@ def test_the_head_builds_the_reference_image_and_the_others_get_it() -> None:
     plan = step("image.plan", images=[*images[:2], {}], head="a2", hosts=HOSTS[:2])["plan"]
     assert (plan["builders"], plan["takers"]) == (["a2"], ["a1"])
     assert step("image.plan", images=[{}], head="a2", hosts=HOSTS)["plan"]["takers"] == []
+
+
+def test_no_agent_builds_if_none_says_what_it_has() -> None:
+    with pytest.raises(StateError, match=r"^No agent can say which images it has: a1: no engine"):
+        step("image.plan", images=[{"msg": "a1: no engine"}, {"msg": "timed out"}], head="a1", hosts=HOSTS)
 
 
 def test_settings_come_from_variables_facts_and_groups() -> None:
