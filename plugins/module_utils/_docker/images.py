@@ -60,7 +60,7 @@ def _is_locked(file: int, how: int) -> bool:
 class ImageEngine(Engine):
     """The engine's requests for images."""
 
-    def resolve(self, reference: str, auth: Dict[str, str] | None) -> None:
+    def ask_registry(self, reference: str, auth: Dict[str, str] | None) -> None:
         """Ask the registry for an image. Raises an EngineError if the registry refuses."""
         with self._asking(f"ask {registry_of(reference)} for image {reference}") as client:
             client.inspect_distribution(reference, auth_config=auth)
@@ -161,7 +161,7 @@ def pull(engine: ImageEngine, impatient: ImageEngine, options: Json, deadline: f
     # What another agent reports never replaces the digest that was asked for.
     wanted = tag if ":" in tag else digest_of(repository, options["digests"])
     try:
-        _resolve(impatient, f"{repository}@{wanted}" if wanted else reference, auth)
+        _check_registry(impatient, f"{repository}@{wanted}" if wanted else reference, auth)
         with counted(options.get("progress")) as listen:
             engine.pull(repository, wanted or tag, auth, deadline, listen)
         if wanted and ":" not in tag:
@@ -173,10 +173,10 @@ def pull(engine: ImageEngine, impatient: ImageEngine, options: Json, deadline: f
     return ""
 
 
-def _resolve(engine: ImageEngine, reference: str, auth: Dict[str, str] | None) -> None:
-    """Ask the registry, with a short timeout: a pull waits for minutes for a registry that does not answer."""
+def _check_registry(engine: ImageEngine, reference: str, auth: Dict[str, str] | None) -> None:
+    """Check that the registry answers, with a short timeout: a pull waits for minutes for a registry that does not answer."""
     try:
-        engine.resolve(reference, auth)
+        engine.ask_registry(reference, auth)
     except UnreachableError as error:
         message = "%s: registry %s does not answer within %d s." % (
             engine.agent,
