@@ -34,6 +34,8 @@ ALIVE_INTERVAL, ALIVE_COUNT = 30, 6
 _LOGIN_NAMES = ("HOME", "USER", "LOGNAME", "SHELL", "MAIL", "TERM")
 # A line with one of them would be read as another line.
 _CONTROL = re.compile(r"[\0\r\n]")
+# sshd writes it once it listens, also after it has read its configuration again.
+PID_FILE = "/run/sshd/pid"
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
@@ -43,7 +45,7 @@ class Server:
 
     program: str = RUNTIME_PATH + "/libexec/sshd"
     port: int = SSH_PORT
-    pid_file: str = "none"
+    pid_file: str = PID_FILE
     addresses: Tuple[str, ...] = ()
 
     @property

@@ -6,7 +6,7 @@
 
 A program of the SSH runtime in the container writes them. ``/etc/hosts`` is written in place, because the engine mounts it, and the
 lines for a known_hosts file in the home are added as the user, who could replace a directory of it. Then sshd reads its
-configuration again: logins that exist stay, and new ones get the new variables.
+configuration again: logins that exist stay, and new ones get the new variables. The program ends when sshd accepts logins again.
 """
 # PRIVATE to the collection: may change in any release.
 
@@ -33,6 +33,8 @@ _HOSTS = "/etc/hosts"
 _NEW_HOSTS, _PINNED = CONFIG_FOLDER + "/hosts", CONFIG_FOLDER + "/known_hosts"
 _SERVER = CONFIG_FOLDER + "/sshd_config"
 _SHELL = (RUNTIME_PATH + "/bin/sh", "-c")
+_PATIENCE = 60
+"""Seconds for sshd to listen again."""
 # The arguments are the number of bytes, the numbers of the user, and the known_hosts file of the home, or nothing.
 _WRITE = f"""
 runtime={RUNTIME_PATH} config={CONFIG_FOLDER}
@@ -46,12 +48,22 @@ unset LD_LIBRARY_PATH LD_PRELOAD
         "$0" grep -q -x -F -e "$line" "$1" || echo "$line" >>"$1"
     done' "$box" "$4" <"{_PINNED}"
 "$box" rm -f "{_NEW_HOSTS}" "{_PINNED}"
-state=
+state= wakes=
 . "$runtime/libexec/secrets.sh"
 (sshd_settings >/dev/null) || exit
 for file in /proc/[0-9]*/stat; do
     {{ read -r pid name _ parent _ <"$file"; }} 2>/dev/null || continue
-    [ "$name:$parent" != "(sshd):1" ] || kill -HUP "$pid"
+    [ "$name:$parent" = "(sshd):1" ] || continue
+    "$box" rm -f "{config_files.PID_FILE}"
+    kill -HUP "$pid" && wakes=1
+done
+[ -n "$wakes" ] || exit 0
+# Until sshd listens again, it refuses logins.
+turns={_PATIENCE * 10}
+until [ -s "{config_files.PID_FILE}" ]; do
+    [ "$turns" -gt 0 ] || exit 83
+    turns=$((turns - 1))
+    "$box" sleep 0.1
 done
 """
 

@@ -6,12 +6,18 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from controller import SMALL, Controller, Done, Session
+
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.member_files import _SHELL, _WRITE
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import pack
 
 # What a login reads of the members, without the runtime's own programs.
 READ = (
@@ -132,6 +138,27 @@ def test_a_growth_that_fails_is_undone(controller: Controller) -> None:
     assert (
         "Session half: RUNNING, nothing to do" in resize(controller, "half", 2, session_bootstrap=script).check().text
     )
+
+
+def test_the_files_of_members_are_written_when_logins_are_accepted_again(controller: Controller) -> None:
+    """sshd refuses connections while it reads its configuration again; here it is held up before it does."""
+    session = controller.launched("listens", session_cluster_size=1)
+    main, client = session.containers()["main1"]["Id"], controller.client
+    [server] = [row[1] for row in client.top(main)["Processes"] if "libexec/sshd -D" in row[-1]]
+    os.kill(int(server), signal.SIGSTOP)
+    archive = pack([], 0)
+    write = ["docker", "exec", "-i", main, *_SHELL, _WRITE, "sh", str(len(archive)), "1000", "1000", ""]
+    with subprocess.Popen(write, stdin=subprocess.PIPE) as writing:
+        assert writing.stdin
+        writing.stdin.write(archive)
+        writing.stdin.close()
+        try:
+            with pytest.raises(subprocess.TimeoutExpired):
+                writing.wait(3)
+        finally:
+            os.kill(int(server), signal.SIGCONT)
+        assert writing.wait(60) == 0
+    assert session.say("main1", "hostname") == "main1"
 
 
 PHASES = {

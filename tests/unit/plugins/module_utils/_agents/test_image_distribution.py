@@ -219,7 +219,7 @@ class Puller:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
 
-    def resolve(self, reference: str, _login: object) -> None:
+    def ask_registry(self, reference: str, _login: object) -> None:
         self.resolved = reference
 
     def pull(self, repository: str, tag: str, *_more: object) -> None:
@@ -229,7 +229,7 @@ class Puller:
 class Silent(Puller):
     """An engine whose registry does not answer."""
 
-    def resolve(self, reference: str, _login: object) -> None:
+    def ask_registry(self, reference: str, _login: object) -> None:
         raise UnreachableError(f"no answer about {reference}", self.agent)
 
 
