@@ -20,6 +20,10 @@ NO_SECRETS = {82: "ended: no secrets came after its start; run cluster_session.y
 WAITING = "waiting"
 # The state of a container that runs without its interface on the fabric.
 APART = "apart"
+# The state of a container that a user holds, and will let go on.
+PAUSED = "paused"
+# What a session has lost is in none of these states.
+UP = ("running", PAUSED)
 _BY_ITSELF = {**LIMITS, **NO_SECRETS}
 # What PID 1 does about an app that has ended.
 _DOWN = {"failed": "not started again", "restarting": "started again after a pause"}
@@ -27,6 +31,7 @@ _NO_END = {
     "missing": "is gone",
     "unknown": "is out of reach",
     APART: "has no interface on the fabric; run cluster_session.yml again to repair the session",
+    PAUSED: "is paused; `docker unpause` lets it go on, and so does cluster_session.yml, run again",
     WAITING: "waits for its secrets; run cluster_session.yml again to repair the session",
 }
 # The beginning of the reason of a session that ends because an agent is lost.

@@ -12,7 +12,7 @@ from typing import Dict, Iterable, List, Sequence, Tuple
 from .._core import states
 from .._core.constants import RELOCATE, RESTART_ALL
 from .._core.documents import Json
-from .._core.exits import failed_apps, limit_reached
+from .._core.exits import UP, failed_apps, limit_reached
 from .._core.model import Mount, Port, Resources
 from .._core.reports import Agent, ObservedContainer
 from .._core.topology import kept_apps
@@ -112,7 +112,7 @@ def _is_finished(session: Json) -> bool:
     is_again = bool(command.get("exit_code") and session["degraded"] and session.get("restarts_left"))
     is_done = bool(session["terminate_when_done"]) and command.get("exit_code") is not None and not is_again
     # An agent that is out of reach may come back with its containers: only an end that is seen counts.
-    has_dead = any(container["state"] not in ("running", "unknown") for container in session["containers"])
+    has_dead = any(container["state"] not in (*UP, "unknown") for container in session["containers"])
     has_failed = has_dead or bool(command.get("exit_code"))
     is_over = bool(limit_reached(session["containers"])) or session.get("overdue", False)
     return is_over or is_done or (session["on_failure"] == "terminate" and has_failed)

@@ -12,7 +12,7 @@ from typing import Iterable, List, Mapping, Sequence, Tuple
 from .._core import states
 from .._core.constants import LABEL_SESSION, RELOCATE
 from .._core.documents import Json
-from .._core.exits import failed_apps, failed_roles, limit_reached
+from .._core.exits import UP, failed_apps, failed_roles, limit_reached
 from .._core.model import Container, Gpu, Resources, Role
 from .._core.reports import Agent, ObservedContainer
 from .._planning.plan import read_placement
@@ -41,7 +41,7 @@ def _session(row: Row, observed: Observed, agents: Sequence[Agent]) -> Json:
     containers = _containers(row, observed, agents)
     # A session that has ended by itself lacks nothing.
     is_over = bool(limit_reached(containers))
-    lacking = [one["hostname"] for one in containers if one["state"] != "running" and not is_over]
+    lacking = [one["hostname"] for one in containers if one["state"] not in UP and not is_over]
     shape = _shape(row, observed)
     command = next((one["batch"] for one in containers if one["rank"] == 0 and "batch" in one), None)
     return {

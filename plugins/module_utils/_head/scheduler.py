@@ -18,7 +18,7 @@ from .._core import states
 from .._core.constants import HOST
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError
-from .._core.exits import describe_command_exit
+from .._core.exits import PAUSED, describe_command_exit
 from .._core.model import Container, Plan
 from .._core.reports import ObservedContainer
 from .._planning.addresses import NO_SUBNET
@@ -135,7 +135,9 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     # A controller that was lost may have left containers that run and do not name all members.
     is_lacking = bool(missing or changes_size or row.holder or strangers(row, moved.plan, context.agents))
     _check_reachable(row, moved.plan.containers if changes_size else missing, context)
-    restarts = bool(missing) and not changes_size and note_restart(store, row, context.agents, context.now)
+    paused = {(agent, container.id) for agent, container in observed if container.state == PAUSED}
+    dead = _missing(moved.plan, up | paused)
+    restarts = bool(dead) and not changes_size and note_restart(store, row, context.agents, context.now)
     plan = with_next_command(store, row, moved.plan, request, context)
     decision = Decision(
         "running",

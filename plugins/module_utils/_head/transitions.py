@@ -18,7 +18,7 @@ from .._core import states
 from .._core.constants import LABEL_SESSION, RESTART_ALL
 from .._core.documents import Json
 from .._core.errors import ComputeError
-from .._core.exits import LIFETIME, LIMITS, LOST, limit_reached, what_happened
+from .._core.exits import LIFETIME, LIMITS, LOST, UP, limit_reached, what_happened
 from .._core.reports import Agent
 from .._core.states import PENDING, RUNNING, TERMINATING
 from .._planning.loss import RESTARTED, restart_turn
@@ -178,7 +178,7 @@ def _result_of(session: Json, is_batch: bool) -> str:
     if command and command["exit_code"] is not None:
         return "FAILURE" if command["exit_code"] else "SUCCESS"
     containers = session["containers"]
-    dead = [container["hostname"] for container in containers if container["state"] not in ("running", "unknown")]
+    dead = [container["hostname"] for container in containers if container["state"] not in (*UP, "unknown")]
     is_failure = (dead and session["on_failure"] == "terminate") or (is_batch and "main1" in dead)
     return "FAILURE" if is_failure else ""
 

@@ -11,7 +11,7 @@ import time
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
-from .._core.exits import limit_reached
+from .._core.exits import PAUSED, limit_reached
 from .._core.reports import busy_percents
 from .._core.states import ENDED
 from .._core.units import show_bytes, show_cpus, show_seconds, show_time
@@ -98,6 +98,8 @@ def remarks(session: Json) -> List[str]:
     if limit_reached(session.get("containers") or ()):
         return ["ended"]
     found = [f"degraded: {', '.join(session['degraded'])}"] if session.get("degraded") else []
+    paused = [one["hostname"] for one in session.get("containers") or () if one["state"] == PAUSED]
+    found += [f"paused: {', '.join(paused)}"] if paused else []
     apps = failures_of(session)
     found += [f"unhealthy: {', '.join(apps)}"] if apps else []
     command = session.get("command")

@@ -14,8 +14,10 @@ from samples import GIB, agent, carried_out, context, request, with_apps
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.exits import what_happened
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._head.details import finished_sessions, healing_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
@@ -23,6 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep impor
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import holdings
 from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
+from ansible_collections.cluster.compute.plugins.module_utils._text.lists import state_of
 
 A, B = agent("a"), agent("b", gpus=["x"])
 WIDE = request(cluster_size=6, cluster_mode="multi-node")
@@ -79,6 +82,18 @@ def test_a_degraded_session_names_what_it_is_without(store: Store) -> None:
     ]
     exited = next(one for one in session["containers"] if one["hostname"] == "sub2")
     assert (exited["exit_code"], exited["oom_killed"]) == (137, False)
+
+
+@pytest.mark.parametrize("on_failure", ["terminate", "restart", "restart_all"])
+def test_a_paused_container_is_no_loss(store: Store, on_failure: str) -> None:
+    """The user goes on with it: a pass neither ends the session, nor repairs it, nor restarts the other containers."""
+    decision = launch(store, request(cluster_size=3, on_failure=on_failure), context(A))
+    store.change(decision.session, states.RUNNING, 1005.0, "every container is verified")
+    assert decision.plan is not None
+    session = listed(store, *carried_out([A], decision.plan, states={"sub1": "paused"}))
+    assert (finished_sessions([session]), healing_sessions([session])) == ([], [])
+    assert (session["degraded"], state_of(session)) == ([], "RUNNING (paused)")
+    assert what_happened(session).startswith("sub1 on a is paused; `docker unpause` lets it go on")
 
 
 def test_an_app_or_a_command_that_has_failed_makes_a_session_unhealthy(store: Store) -> None:

@@ -129,3 +129,12 @@ def test_a_repair_that_was_overtaken_changes_nothing(store: Store, late: str) ->
     assert (before.holder, before.lease) == (BOB, 3300.0)
     change(store, late, id=before.id, launch=other.plan.session.launch, reason="It did not answer.")
     assert (store.need(before.id).holder, store.need(before.id).lease) == (None, 0.0)
+
+
+def test_a_session_that_is_ended_with_a_paused_container_has_not_failed(store: Store) -> None:
+    wanted = request(cluster_size=2, on_failure="terminate")
+    row = launch(store, wanted, context(A)).session
+    change(store, "running", id=row.id)
+    assert row.plan is not None
+    change(store, "terminating", id=row.id, agents=tuple(carried_out([A], row.plan, states={"sub1": "paused"})))
+    assert store.need(row.id).result == ""
