@@ -104,7 +104,7 @@ def keep_up(
         degraded = note_degraded(store, reports, owner, now)
         note_agents(store, reports, now)
         lost = losses(store, reports, owner, now)
-        fenced = to_clean(store, reports)
+        to_remove = to_clean(store, reports)
         retired = expired(store, reports, now, keep_days)
         retire(store, retired, now)
         ended_folders = store.ended(folders)
@@ -116,11 +116,17 @@ def keep_up(
         "sample": taken,
         "degraded": [row.to_json() for row in degraded],
         "lost": lost,
-        "fenced": fenced,
+        "fenced": to_remove,
         "ended_folders": ended_folders,
         "retired": retired,
         "logs_removed": removed,
     }
+
+
+def fenced(head: Head, agents: Sequence[Json]) -> Json:
+    """Which of these agents have old containers to remove, right before they are removed."""
+    with Store.opened(head.directory, read_only=True) as store:
+        return {"fenced": to_clean(store, read_agents(agents))}
 
 
 def cleaned(head: Head, agent: str, sessions: Sequence[str], node: str = "") -> Json:
@@ -130,4 +136,4 @@ def cleaned(head: Head, agent: str, sessions: Sequence[str], node: str = "") -> 
     return {}
 
 
-STEPS = {"begin": begin, "cleaned": cleaned, "decide": decide, "end": end, "keep_up": keep_up}
+STEPS = {"begin": begin, "cleaned": cleaned, "decide": decide, "end": end, "fenced": fenced, "keep_up": keep_up}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import List, Mapping
 
 from ...module_utils._agents.swarm_plan import read_agents
+from ...module_utils._core import arrival
 from ...module_utils._core.constants import HOST, LABEL_SESSION, MULTI_NODE
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, StateError
@@ -38,12 +39,25 @@ def clean(play: Play, reports: Reports, fenced: Mapping[str, Json]) -> None:
     for agent in [name for name in play.names if name in fenced]:
         try:
             with play.phase("clean"):
-                _clean(play, reports, agent, fenced[agent])
+                _clean(play, reports, agent, _fenced_now(play, reports, agent, fenced[agent]))
         except ComputeError as error:
             play.warn(_NOT_CLEANED % (agent, error.message))
 
 
+def _fenced_now(play: Play, reports: Reports, agent: str, found: Json) -> Json:
+    """What is still to clean of what was ``found``: another controller may have cleaned, and moved sessions back, meanwhile."""
+    own = {"agents": [report for report in reports.agents if report["name"] == agent]}
+    answer = arrival.losses(play.on_head("queue.fenced", own), play.head)
+    now = (answer.get("fenced") or {}).get(agent)
+    if not now:
+        return {}
+    sessions = [one for one in found["sessions"] if one in now["sessions"]]
+    return {"sessions": sessions, "rejoins": found["rejoins"] and now["rejoins"]}
+
+
 def _clean(play: Play, reports: Reports, agent: str, found: Json) -> None:
+    if not found:
+        return
     sessions = list(found["sessions"])
     if sessions:
         play.on(agent, "containers.absent", {"sessions": sessions, "network": True})

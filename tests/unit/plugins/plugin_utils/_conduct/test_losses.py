@@ -16,6 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.losses import clean, fence
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Reports
 
+FIRST, SECOND, THIRD = (f"{number:08}-0000-4000-8000-000000000000" for number in range(3))
 MANAGER = {"state": "active", "manager": True}
 RUNS = {"id": "1", "session": "other", "labels": {"cluster.compute.session.mode": "multi-node"}}
 LOCAL = {"id": "2", "session": "local", "labels": {"cluster.compute.session.mode": "single-node"}}
@@ -31,19 +32,24 @@ def reports(**swarm: Any) -> Reports:
     )
 
 
-def cleaning(containers: Json) -> Any:
+BACK: Json = {"b": {"sessions": [FIRST], "rejoins": True}}
+
+
+def cleaning(containers: Json, now: Json = BACK) -> Any:
+    """A play whose head has the fences ``now`` when it is asked again."""
     described = {
         "swarm": {"cluster_id": "c1", "address": "192.0.2.1", "node_id": "new"},
         "tokens": {"worker": "SWMTKN", "manager": "no"},
     }
-    script = {"containers": containers, "swarm": described, "queue.cleaned": {}}
+    script = {"containers": containers, "swarm": described, "queue.cleaned": {}, "queue.fenced": {"fenced": now}}
     return conducted(script, "a", "b", inventory={"b": {"ansible_host": "192.0.2.2"}})
 
 
 def test_an_agent_that_is_back_is_cleaned_before_it_joins_and_before_it_counts() -> None:
     play = cleaning({"changed": True})
-    clean(play, reports(), {"b": {"sessions": ["s1"], "rejoins": True}})
+    clean(play, reports(), {"b": {"sessions": [FIRST], "rejoins": True}})
     assert [(host, step) for host, step, _args in play.asked] == [
+        ("a", "queue.fenced"),
         ("b", "containers.absent"),
         ("b", "containers.stopped"),
         ("a", "swarm.describe"),
@@ -54,27 +60,40 @@ def test_an_agent_that_is_back_is_cleaned_before_it_joins_and_before_it_counts()
     assert options_of(play, "containers.stopped") == [{"sessions": ["other"]}]
     joined = {"addresses": ["192.0.2.2"], "cluster": "c1", "remote": "192.0.2.1", "token": "SWMTKN"}
     assert options_of(play, "swarm.join") == [joined]
-    assert options_of(play, "queue.cleaned") == [{"agent": "b", "sessions": ["s1"], "node": "new"}]
+    assert options_of(play, "queue.cleaned") == [{"agent": "b", "sessions": [FIRST], "node": "new"}]
 
 
 @pytest.mark.parametrize("swarm", [MANAGER, {"state": "active", "managers": ["node-a"]}])
 def test_no_agent_leaves_its_swarm_because_the_store_says_so(swarm: Json) -> None:
     play, found = cleaning({"changed": True}), reports()
     found.agents[1]["engine"] = {"swarm": {**swarm, "cluster_id": "c1"}}
-    clean(play, found, {"b": {"sessions": ["s1"], "rejoins": True}})
-    assert [step for _host, step, _args in play.asked] == ["containers.absent", "queue.cleaned"]
+    clean(play, found, {"b": {"sessions": [FIRST], "rejoins": True}})
+    assert [step for _host, step, _args in play.asked] == ["queue.fenced", "containers.absent", "queue.cleaned"]
+
+
+@pytest.mark.parametrize(
+    ("now", "removed"), [({}, []), ({"b": {"sessions": [SECOND, THIRD], "rejoins": False}}, [[SECOND]])]
+)
+def test_a_session_that_another_controller_has_moved_back_meanwhile_keeps_its_containers(
+    now: Json, removed: list[list[str]]
+) -> None:
+    play = cleaning({"changed": True}, now)
+    clean(play, reports(), {"b": {"sessions": [FIRST, SECOND], "rejoins": True}})
+    assert [options["sessions"] for options in options_of(play, "containers.absent")] == removed
+    assert options_of(play, "containers.stopped") == options_of(play, "swarm.leave") == []
+    assert options_of(play, "queue.cleaned") == [{"agent": "b", "sessions": one, "node": ""} for one in removed]
 
 
 def test_a_host_that_is_no_agent_of_the_play_is_left_alone() -> None:
     play = cleaning({"changed": True})
-    clean(play, reports(), {"database": {"sessions": ["s1"], "rejoins": True}})
+    clean(play, reports(), {"database": {"sessions": [FIRST], "rejoins": True}})
     assert play.asked == []
 
 
 def test_an_agent_that_cannot_be_cleaned_stays_fenced() -> None:
     play = cleaning({"failed": True, "msg": "b: the engine does not answer.", "failure": {"code": "engine"}})
-    clean(play, reports(), {"b": {"sessions": ["s1"], "rejoins": True}})
-    assert [step for _host, step, _args in play.asked] == ["containers.absent"]
+    clean(play, reports(), {"b": {"sessions": [FIRST], "rejoins": True}})
+    assert [step for _host, step, _args in play.asked] == ["queue.fenced", "containers.absent"]
     assert "What sessions have left on b was not removed: b: the engine does not answer." in play.warnings[0]
 
 
