@@ -133,7 +133,8 @@ def _terminating(store: Store, change: Change) -> Tuple[str, Row | None]:
     if before == states.PENDING:
         store.change(row, states.CANCELLED, change.now, change.reason or "ended while it was waiting")
         return before, row
-    row.holder, row.lease = change.holder, change.now + change.lease
+    grace = row.plan.session.grace if row.plan else 0
+    row.holder, row.lease = change.holder, change.now + change.lease + grace
     if before == states.TERMINATING:
         store.save(row)
     else:

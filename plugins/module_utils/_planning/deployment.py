@@ -190,13 +190,15 @@ def _is_permitted(plan: Plan, status: AgentStatus) -> bool:
 def lease_seconds(request: Request, statuses: Iterable[AgentStatus], launch_timeout: int) -> int:
     """Seconds for which a placement is kept for its controller: all that the launch may wait for.
 
-    ``launch_timeout`` covers the launch itself. A bootstrap script adds its timeout, and so does each image that an agent
-    may pull: another operator must not take such a launch for lost. No report is about the images of roles.
+    ``launch_timeout`` covers the launch itself. What is stopped before it, or after its failure, has its grace. A bootstrap script
+    adds its timeout, and so does each image that an agent may pull: another operator must not take such a launch for lost. No
+    report is about the images of roles.
     """
     may_pull = request.pull == "always" or any(status.reachable and not status.image_id for status in statuses)
     of_roles = {part.image for part in request.parts} - {request.image}
     return (
         launch_timeout
+        + request.grace
         + (request.bootstrap_timeout if request.bootstrap else 0)
         + request.pull_timeout * (may_pull + len(of_roles)) * (request.pull != "never")
         + sum(request.apps_timeout for role in request.roles for waits in (role.ready, role.apps) if waits)

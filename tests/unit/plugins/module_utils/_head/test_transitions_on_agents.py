@@ -52,6 +52,13 @@ def test_agents_that_were_not_reached_are_named(store: Store, reached: tuple[str
     assert store.need(row.id).reason == reason
 
 
+def test_the_lease_of_an_end_covers_the_grace_of_the_containers(store: Store) -> None:
+    """Another controller must not take a slow end for lost, and launch a session of that name beside its containers."""
+    row = launch(store, request(grace=3600), context(A)).session
+    change(store, "terminating", id=row.id)
+    assert store.need(row.id).lease == 2000.0 + 3600 + 600
+
+
 def adopted(store: Store, tmp_path: Path) -> tuple[Row, tuple[Agent, ...]]:
     lost = Store(str(tmp_path / "lost"))
     outcome = launch(lost, WIDE, context(A, B))

@@ -156,12 +156,13 @@ def test_an_image_is_settled_when_all_agents_of_the_session_have_the_same(
         ({"pull": "always", "bootstrap": "true"}, [status("a")], 1630),
         ({"apps": [{"name": "web", "port": 80, "command": "serve"}], "apps_timeout": 900}, [status("a")], 1500),
         ({"apps": [{"name": "web", "port": 80}], "apps_timeout": 900}, [status("a")], 600),
+        ({"grace": 3600}, [status("a")], 4200),
     ],
 )
 def test_a_lease_covers_all_that_a_launch_may_wait_for(
     variables: Json, statuses: list[AgentStatus], seconds: int
 ) -> None:
-    wanted = request(bootstrap_timeout=30, pull_timeout=1000, **variables)
+    wanted = request(**{"bootstrap_timeout": 30, "pull_timeout": 1000, "grace": 0, **variables})
     assert lease_seconds(wanted, statuses, launch_timeout=600) == seconds
 
 
@@ -217,7 +218,7 @@ def test_an_agent_needs_only_the_image_of_its_own_roles() -> None:
 
 def test_a_launch_may_wait_for_every_role() -> None:
     asked = request(
-        apps_timeout=60, roles=[{"name": "ps", "ready": 80}, {"name": "data", "ready": 80}, {"name": "worker"}]
+        grace=0, apps_timeout=60, roles=[{"name": "ps", "ready": 80}, {"name": "data", "ready": 80}, {"name": "worker"}]
     )
     assert lease_seconds(asked, [status("a")], 600) == 720
 
@@ -225,5 +226,6 @@ def test_a_launch_may_wait_for_every_role() -> None:
 def test_a_launch_may_wait_for_the_image_of_every_role() -> None:
     """Reports are about the image of main1 alone. Another controller must not take the launch for lost meanwhile."""
     roles = [{"name": "ps", "image": "own:1"}, {"name": "data", "image": "own:1"}, {"name": "worker", "image": "own:2"}]
-    assert lease_seconds(request(pull_timeout=1000, roles=roles), [status("a")], 600) == 2600
-    assert lease_seconds(request(pull_timeout=1000, roles=roles), [status("a", image_id="")], 600) == 3600
+    asked = request(grace=0, pull_timeout=1000, roles=roles)
+    assert lease_seconds(asked, [status("a")], 600) == 2600
+    assert lease_seconds(asked, [status("a", image_id="")], 600) == 3600

@@ -173,7 +173,9 @@ def test_the_lease_covers_a_bootstrap_script_and_a_pull(tmp_path: Path) -> None:
     asked = request(bootstrap="pip install x", pull="always")
     play = asking(answer("pending"), folder=tmp_path)
     ask(play, asked, launch_timeout=60)
-    assert options_of(play, "session.place")[0]["lease"] == 60 + asked.bootstrap_timeout + asked.pull_timeout
+    assert (
+        options_of(play, "session.place")[0]["lease"] == 60 + asked.grace + asked.bootstrap_timeout + asked.pull_timeout
+    )
 
 
 @pytest.mark.parametrize("takes", [True, False])
