@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Sequence
 
 from .._agents.swarm_plan import read_agents
@@ -43,8 +44,12 @@ def place(
     takeover: str = "",
     queued: str = "",
     relocates: bool = False,
+    before: Sequence[Json] = (),
 ) -> Json:
-    """Place a session, or find out that it waits, runs or must be repaired: C(outcome), and C(plan) if it has a place."""
+    """Place a session, or find out that it waits, runs or must be repaired: C(outcome), and C(plan) if it has a place.
+
+    In check mode, C(before) are the requests of sessions that would be launched first: this transaction places them, too.
+    """
     context = Context.on_head(
         head.directory,
         (queue_policy, queue_age_bound),
@@ -57,6 +62,8 @@ def place(
         relocates=relocates,
     )
     with Store.opened(head.directory, read_only=head.check) as store:
+        for other in before:
+            launched(store, Request.from_json(other), replace(context, kept=""))
         return _placed(store, Request.from_json(request), context, folders)
 
 

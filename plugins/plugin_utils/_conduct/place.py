@@ -52,7 +52,7 @@ class Asked:
     the reason for each agent that is avoided, ``settings`` are the checked variables of the command. ``takes_variables``: the command
     line is about this session, not about another one that has ended. ``is_checked``: the request was compared with the kept one, and
     differs in its size. ``relocates``: its lost agents are fenced, and it may move. ``is_silent``: it is shown only if it lacks
-    something.
+    something. ``before`` are the requests that the command would launch first, in check mode.
     """
 
     request: Request
@@ -63,6 +63,7 @@ class Asked:
     is_checked: bool = False
     relocates: bool = False
     is_silent: bool = False
+    before: Tuple[Request, ...] = ()
 
     def setting(self, name: str) -> Any:
         return self.settings.get("session_" + name)
@@ -199,6 +200,7 @@ def _options(asked: Asked, reports: Reports) -> Json:
         "lease": lease,
         "holder": holder(),
         **({"relocates": True} if asked.relocates else {}),
+        **({"before": [request.to_json() for request in asked.before]} if asked.before else {}),
     }
 
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import List, Mapping
 
 from ...module_utils._core import arrival
@@ -55,8 +56,10 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
         return {**result, **lacking, "unprepared": True}
     unfit = _unfit(play, checks)
     launched: List[Launched] = []
-    for request in requests:
+    for number, request in enumerate(requests):
         asked = Asked(request, found["variables"], queued, unfit, not is_resize, is_resize)
+        # Nothing of them is recorded.
+        asked = replace(asked, before=tuple(requests[:number])) if play.check else asked
         launched.append(launch(play, asked, recent.of(request.image, found["paths"])))
         launched[-1].note_in(recent)
     return {

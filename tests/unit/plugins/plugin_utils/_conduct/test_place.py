@@ -163,6 +163,16 @@ def test_what_the_agents_could_never_hold_is_refused_and_not_recorded(tmp_path: 
     assert work(large) == "placed"
 
 
+def test_check_mode_counts_the_sessions_that_the_command_would_launch_first(tmp_path: Path) -> None:
+    """Two of these fit beside each other; each of them would fit alone."""
+    agents = [{"name": "a", "capacity": {"millicpus": 4000, "memory": 32 << 30}}]
+    asked = [request(name=f"train-{number}", cpus=2).to_json() for number in (1, 2, 3)]
+    head = Head(str(tmp_path / "state"), True)
+    found = [session.place(head, one, agents, {}, before=asked[:number]) for number, one in enumerate(asked)]
+    assert [one["outcome"] for one in found] == ["placed", "placed", "pending"]
+    assert found[2]["reason"].startswith("a: needs 2 CPUs, 0 free")
+
+
 def test_check_mode_does_not_wait(tmp_path: Path) -> None:
     play = asking(answer("pending"), folder=tmp_path, check=True)
     assert ask(play, wait=3600).outcome == "pending"

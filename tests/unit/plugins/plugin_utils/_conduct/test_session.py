@@ -92,10 +92,11 @@ def test_nothing_is_prepared_that_the_user_does_not_want(
     assert (result.get("provision") or [], result.get("environment") or "") == ([], "")
 
 
-def test_the_next_session_asks_only_the_agents_again_that_the_last_one_has_changed(
-    monkeypatch: pytest.MonkeyPatch, launched: list[Any]
-) -> None:
-    requests = [request(image=IMAGE, name=name).to_json() for name in ("train-1", "train-2")]
+THREE = [request(image=IMAGE, name=name).to_json() for name in ("train-1", "train-2", "train-3")]
+
+
+def play_of(monkeypatch: pytest.MonkeyPatch, requests: list[Json], **how: Any) -> Any:
+    """A play of three agents whose variables ask for these sessions."""
     found = {
         "requests": requests,
         "paths": [],
@@ -104,9 +105,30 @@ def test_the_next_session_asks_only_the_agents_again_that_the_last_one_has_chang
         "origins": {},
     }
     monkeypatch.setattr(session, "checked", lambda *_arguments: found)
-    play = conducted({"report.collect": lambda host, _args: {"agent": {"name": host, **REPORTS[host]}}}, *"abc")
+    return conducted({"report.collect": lambda host, _args: {"agent": {"name": host, **REPORTS[host]}}}, *"abc", **how)
+
+
+def test_the_next_session_asks_only_the_agents_again_that_the_last_one_has_changed(
+    monkeypatch: pytest.MonkeyPatch, launched: list[Any]
+) -> None:
+    play = play_of(monkeypatch, THREE[:2])
     present(play, prepares=False, checks={})
     assert (len(launched), [host for host, _name, _args in play.asked]) == (2, [*"abc", "b"])
+
+
+@pytest.mark.parametrize(("check", "before"), [(True, [0, 1, 2]), (False, [0, 0, 0])])
+def test_check_mode_counts_the_sessions_before(check: bool, before: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a launch places is in the store. Check mode records nothing, so the head gets the requests before."""
+    asked: list[Any] = []
+    placed = SimpleNamespace(plan=None, session={}, deploys=False)
+
+    def launch(_play: Any, one: Any, _reports: Any) -> Any:
+        asked.append([request.to_json() for request in one.before])
+        return SimpleNamespace(placed=placed, changed=True, note_in=lambda _reports: None)
+
+    monkeypatch.setattr(session, "launch", launch)
+    present(play_of(monkeypatch, THREE, check=check), prepares=False, checks={})
+    assert asked == [THREE[:number] for number in before]
 
 
 @pytest.mark.parametrize(("age", "when"), [({}, ""), ({"age": "12 min"}, " (checked 12 min ago)")])
