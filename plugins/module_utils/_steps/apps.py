@@ -17,14 +17,17 @@ from .._docker.data_folders import check_mounts_answer
 from .._docker.relays import Relays
 from .._planning.addresses import parse_port_range
 from .._planning.plan import container_id
-from .._ssh.app_files import running
+from .._ssh.app_files import INDEX, parse_index, running
 from .._ssh.app_installer import AppInstaller, parse_tokens
 from .step import Agent
 
 
 def ready(agent: Agent, session: str, names: Sequence[str], deadline: int, hostname: str = "main1") -> Json:
-    """Wait until the apps of a launch in a container answer; C(apps) has their states."""
-    return {"apps": [one.to_json() for one in _observed(agent, session, hostname).wait(names, deadline)]}
+    """Wait until the apps of a launch in a container answer, without those that were removed; C(apps) has their states."""
+    observed = _observed(agent, session, hostname)
+    index = observed.read(INDEX).decode("ascii", "replace")
+    kept = [name for name in names if not index or name in parse_index(index)]
+    return {"apps": [one.to_json() for one in observed.wait(kept, deadline)]}
 
 
 def change(
