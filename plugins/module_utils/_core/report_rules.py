@@ -200,6 +200,7 @@ DECISION = {
     "removed": [in_order(a_line, AGENT)],
     "moves": [in_order(HOSTNAME, AGENT, AGENT)],
     "failed_apps": [_NAME],
+    "ended_apps": [_NAME],
     "new_limits": [_NAME],
     "remove": [UUID],
     "former_size": whole(MOST),

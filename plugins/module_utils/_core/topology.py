@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Dict, List, Sequence, Tuple
 
 from .constants import ROLE_NAME
@@ -90,6 +90,13 @@ def apps_of(session: Session, container: Container) -> Tuple[App, ...]:
 def kept_apps(plan: Plan) -> List[Tuple[Container, App]]:
     """The apps that PID 1 runs, each with its container: those with a command."""
     return [(one, app) for one in plan.containers for app in apps_of(plan.session, one) if app.command]
+
+
+def without_apps(plan: Plan, names: Sequence[str]) -> Plan:
+    """The plan without these apps of roles."""
+    kept = (tuple(app for app in role.apps if app.name not in names) for role in plan.session.roles)
+    roles = tuple(replace(role, apps=apps) for role, apps in zip(plan.session.roles, kept))
+    return replace(plan, session=replace(plan.session, roles=roles))
 
 
 def role_of(hostname: str) -> str:

@@ -13,7 +13,7 @@ from .._core import states
 from .._core.constants import RELOCATE, RESTART_ALL
 from .._core.documents import Json
 from .._core.exits import UP, failed_apps, limit_reached
-from .._core.model import Mount, Port, Resources
+from .._core.model import Mount, Plan, Port, Resources
 from .._core.reports import Agent, ObservedContainer
 from .._core.topology import kept_apps
 from .row import Row
@@ -142,12 +142,19 @@ def _apps(row: Row, agents: Sequence[Agent]) -> List[Json]:
 
 def _of_roles(row: Row, agents: Iterable[Agent]) -> List[Json]:
     """The apps of other containers than main1, which publish no port."""
-    kept = {(agent.name, one.id): one.data.get("apps") for agent in agents for one in agent.containers}
+    ended = ended_apps(row.plan, agents) if row.plan else []
     return [
         {"name": app.name, "address": "", "port": 0, "agent": one.agent}
         for one, app in (kept_apps(row.plan) if row.plan else ())
-        if one.rank and _runs(app.name, kept.get((one.agent, one.id)))
+        if one.rank and app.name not in ended
     ]
+
+
+def ended_apps(plan: Plan, agents: Iterable[Agent]) -> List[str]:
+    """The apps of roles that their containers, which run, keep no more: they were removed."""
+    kept = {(agent.name, one.id): one.data.get("apps") for agent in agents for one in agent.containers}
+    own = [(kept.get((one.agent, one.id)), app.name) for one, app in kept_apps(plan) if one.rank]
+    return [name for found, name in own if not _runs(name, found)]
 
 
 def _runs(name: str, kept: Sequence[Json] | None) -> bool:

@@ -17,6 +17,7 @@ from .._core.errors import EngineError
 from .._core.reports import Agent
 from .._core.states import ERROR, LIVE, PENDING, RUNNING
 from .._head import queue_pass
+from .._head.details import ended_apps
 from .._head.scheduler import Decision
 from .._head.scheduler import launch as launched
 from .._head.store import Store
@@ -84,6 +85,7 @@ def _placed(store: Store, request: Request, context: Context, folders: Sequence[
             other.to_json() for other in ended if other and (other.id, other.state) != (decision.session.id, ERROR)
         ],
         "ended_folders": store.ended(folders),
+        "ended_apps": ended_apps(decision.plan, context.agents) if decision.plan else [],
     }
 
 

@@ -98,7 +98,7 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
     if placed.makes_containers:
         # An app that has ended or failed in a container that stays is no reason to undo the others.
         await_apps(play, made, request.apps_timeout)
-    return record_running(play, plan, work)
+    return record_running(play, placed.listed(plan), work)
 
 
 @contextmanager
@@ -137,7 +137,7 @@ def _deployed(play: Play, placed: Placed, plan: Plan, work: Deployment, reports:
             explanation = carry_out(play, placed, plan, work)
         play.notify(placed.repair, placed.session)
     elif placed.outcome == "running":
-        files = restore_files(play, plan, placed.session, work.address)
+        files = restore_files(play, placed.listed(plan), placed.session, work.address)
     if explanation and placed.asked.setting("explain"):
         play.show([explanation])
     if placed.deploys or not placed.asked.is_silent:

@@ -17,6 +17,7 @@ from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import PendingError, StateError
 from ...module_utils._core.model import Plan
+from ...module_utils._core.topology import without_apps
 from ...module_utils._core.waiting import deadline_in, wait_until
 from ...module_utils._planning.agreement import check_agreement
 from ...module_utils._planning.allocation import checked_folders
@@ -121,6 +122,10 @@ class Placed:
         names = {*(self.decision.get("missing") or ()), *self.added}
         part = tuple(one for one in plan.containers if one.hostname in names)
         return replace(plan, containers=part) if part and self.outcome != "placed" else plan
+
+    def listed(self, plan: Plan) -> Plan:
+        """The plan without the apps of roles that were removed."""
+        return without_apps(plan, self.decision.get("ended_apps") or ())
 
     @property
     def removed(self) -> List[Tuple[str, str]]:
@@ -302,7 +307,7 @@ def shown(play: Play, placed: Placed, files: Sequence[str] = ()) -> List[str]:
     """The report of a launch for people. ``files`` are those that are written again."""
     decision = {**placed.decision, "restored_files": list(files)}
     if placed.plan and placed.work:
-        decision.update(plan=placed.plan.to_short_json(), deployment={"address": placed.work.address})
+        decision.update(plan=placed.listed(placed.plan).to_short_json(), deployment={"address": placed.work.address})
     elif placed.outcome != "pending":
         return []
     return summary(decision, play.artifacts, play.check)

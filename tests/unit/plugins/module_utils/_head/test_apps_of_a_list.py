@@ -13,6 +13,7 @@ from samples import agent, carried_out, context, request, with_apps
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._head.details import ended_apps
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
@@ -77,6 +78,11 @@ def test_an_app_of_a_role_is_listed_until_its_container_keeps_it_no_more(store: 
         assert apps(store, agents) == {"board": ("", False)}
     for agents in (kept(), kept(status("board", "ended"))):
         assert apps(store, agents) == {}
+    assert [ended_apps(decision.plan, agents) for agents in (there, kept(status("board")), kept())] == [
+        [],
+        [],
+        ["board"],
+    ]
     [listed] = list_sessions(store.live(), kept(status("board", "failed")))
     assert listed["unhealthy"] == ["app board"]
     again = launch(store, decision.session.request, context(*kept(status("board", "failed"))))

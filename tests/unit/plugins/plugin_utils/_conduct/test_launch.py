@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -113,6 +114,23 @@ def test_a_repair_names_what_it_makes_and_updates_only_what_keeps_running(
     )
     assert [what for key, what in shown if key in ("create", "start")] == [made, made]
     assert ("containers.followed" in [name for _host, name, _more in play.asked]) == (len(missing) == 1)
+
+
+@pytest.mark.parametrize("outcome", ["running", "repair"])
+def test_an_app_of_a_role_that_was_removed_is_not_shown_again(tmp_path: Path, outcome: str) -> None:
+    """Its container keeps it no more. An app of the same role that runs is shown."""
+    apps = [{"name": name, "port": port, "command": "serve"} for name, port in (("board", 6006), ("notes", 6007))]
+    wanted = request(cluster_mode="multi-node", roles=[{"name": "ps", "apps": apps}])
+    planned = plan(wanted, "ab")
+    decision = {"outcome": outcome, "session": ROW, "plan": planned.to_json(), "reason": "", "missing": ["main1"]}
+    play = playing(tmp_path, **{"session.place": {**decision, "ended_apps": ["board"]}})
+    Artifacts(play.artifacts, planned.session.name).identity(planned.session.id, create=True)
+    asked = Asked(wanted, SETTINGS, queued=planned.session.id, takes_variables=False, is_checked=True)
+    launch(play, asked, Reports(AGENTS))
+    assert "App notes: in ps1, by SSH tunnel" in play.lines
+    assert not [line for line in play.lines if "board" in line]
+    document = json.loads((tmp_path / planned.session.name / "session.json").read_text())
+    assert [app["name"] for app in document["apps"]] == ["ssh", "notes"]
 
 
 @pytest.mark.parametrize(("fabric", "hosts"), [(False, ["a"]), (True, ["a", "b"])])
