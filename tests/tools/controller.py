@@ -29,8 +29,8 @@ import yaml
 from docker.errors import NotFound
 from locks import claim
 from own_objects import LABEL, OwnObjects
-from playbook_runs import Interruption, family, kill, run_watched
-from warm_playbook import run_warm
+from playbook_runs import Interruption, family, kill
+from warm_playbook import run_warm, warm_playbook
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
@@ -216,9 +216,10 @@ class Controller:
     def killed(self, playbook: str, phase: str, *, alone: bool = False, **variables: Any) -> None:
         """Run a playbook and kill it as soon as this phase is done: with all its child processes, or ``alone``."""
         interruption = Interruption(lambda line: line.startswith(phase), alone=alone)
-        command = self.command(playbook, **variables)
-        ended = run_watched(command, PATIENCE, interruption, cwd=ROOT, env=self.environment)
-        assert ended.interrupted, ended.text
+        arguments = self.command(playbook, **variables)[1:]
+        process = warm_playbook(self.environment)
+        is_killed, text = process.interrupted(self.environment, arguments, ROOT, PATIENCE, interruption)
+        assert is_killed, text
 
     def sessions(self, **variables: Any) -> list[dict[str, Any]]:
         """The sessions in the store, as a program reads them."""

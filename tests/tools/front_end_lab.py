@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,19 @@ from ordinary_user import OrdinaryUser, engine_group, ordinary_user
 
 POLICY = {"containers": 2, "volumes": "none", "lifetime": 3600, "priority": 10}
 ASKED = [f"{name.removeprefix('session_')}={value}" for name, value in SMALL.items()]
+# The program that the front end starts: it lets the process of warm_ansible.py make the run, in the same account.
+PROGRAM = """#!/usr/bin/python3 -IS
+import json, os, socket, sys
+asked = {"environment": dict(os.environ), "arguments": sys.argv[1:], "cwd": os.getcwd()}
+status, theirs = os.pipe()
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as runs:
+    runs.connect(PATH)
+    socket.send_fds(runs, [json.dumps(asked).encode()], [1, theirs])
+os.close(theirs)
+with os.fdopen(status) as said:
+    _process, code = said.read().split()
+sys.exit(int(code))
+"""
 
 
 @dataclass(frozen=True)
@@ -93,14 +107,35 @@ def front_end_lab(engine_host: str) -> Iterator[FrontEnd]:
         common = {"session_state_dir": str(own), **{name: made.variables[name] for name in names}}
         subprocess.run(["usermod", "--append", "--groups", engine_group(made), service.account.pw_name], check=True)
         try:
-            _install(service, own, common, engine_host)
-            with logins.sshd(service.folder, service.account) as port:
+            environment = _install(service, own, common, engine_host)
+            with _runs(service, environment), logins.sshd(service.folder, service.account) as port:
                 yield FrontEnd(service, made, port)
         finally:
             made.clean()
 
 
-def _install(service: OrdinaryUser, state: Path, common: dict[str, object], host: str) -> None:
+@contextmanager
+def _runs(service: OrdinaryUser, environment: dict[str, str]) -> Iterator[None]:
+    """The process that makes the runs of the front end, as its service account, in the environment of its programs."""
+    account, path = service.account, service.folder / "runs"
+    become = ["setpriv", f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--init-groups"]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as runs:
+        runs.bind(str(path))
+        os.chown(path, account.pw_uid, account.pw_gid)
+        path.chmod(0o700)
+        command = [*become, *service.warm_program, str(runs.fileno())]
+        process = subprocess.Popen(
+            command, cwd=service.checkout, env=environment, stdin=subprocess.DEVNULL, pass_fds=[runs.fileno()]
+        )
+        try:
+            yield
+        finally:
+            runs.sendto(b"", str(path))
+            process.wait()
+
+
+def _install(service: OrdinaryUser, state: Path, common: dict[str, object], host: str) -> dict[str, str]:
+    """The files of the front end; the environment that it gives to playbooks."""
     state.mkdir(mode=0o700)
     os.chown(state, service.account.pw_uid, service.account.pw_gid)
     pool = service.folder / "pool"
@@ -109,8 +144,13 @@ def _install(service: OrdinaryUser, state: Path, common: dict[str, object], host
     (state / "policy.json").chmod(0o644)
     (service.folder / "common.json").write_text(json.dumps(common))
     program = service.folder / "ansible-playbook"
-    program.write_text(f'#!/bin/sh\nexec {service.folder}/venv/bin/python -m ansible playbook "$@"\n')
+    program.write_text(PROGRAM.replace("PATH", repr(str(service.folder / "runs"))))
     program.chmod(0o755)
+    fixed = {
+        "LD_LIBRARY_PATH": f"{service.folder}/python/lib",
+        "ANSIBLE_STDOUT_CALLBACK": "default",
+        "DOCKER_HOST": host,
+    }
     config = {
         "playbooks": str(service.folder / "checkout/playbooks"),
         "ansible_playbook": str(program),
@@ -118,8 +158,11 @@ def _install(service: OrdinaryUser, state: Path, common: dict[str, object], host
         "artifacts": str(service.home / "sessions"),
         "variables_files": str(service.folder / "common.json"),
         "login": "controller",
-        "environment": f"LD_LIBRARY_PATH={service.folder}/python/lib ANSIBLE_STDOUT_CALLBACK=default DOCKER_HOST={host}",
+        "environment": " ".join(f"{name}={text}" for name, text in fixed.items()),
     }
     path = service.folder / "checkout/extensions/front_end/front_end.json"
     path.write_text(json.dumps(config))
     path.chmod(0o644)
+    name = service.account.pw_name
+    own = {"HOME": str(service.home), "USER": name, "LOGNAME": name, "LANG": "C.UTF-8"}
+    return {**own, "PATH": f"{service.folder}:/usr/local/bin:/usr/bin:/bin", **fixed}

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from controller import PATIENCE, ROOT, Controller, Done, run
+from warm_playbook import run_warm
 
 NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".cache", ".ansible", "__pycache__", "*.tar.gz")
 NOT_IN_STDLIB = shutil.ignore_patterns("test", "tests", "site-packages", "dist-packages", "config-*")
@@ -52,24 +53,37 @@ class OrdinaryUser:
     def play(self, group: str, controller: Controller, playbook: str, **variables: Any) -> Done:
         """Run a playbook of the copy as this user, who is a member of one more group."""
         _program, *arguments = controller.command(playbook, **variables)
-        python = str(self.folder / "venv/bin/python")
-        return self.run(group, controller, [python, "-m", "ansible", "playbook", *arguments])
+        program = [*self._become(group), *self.warm_program]
+        return Done(*run_warm(self._environment(controller), arguments, self.checkout, PATIENCE, program))
 
     def run(self, group: str, controller: Controller, command: Sequence[str], timeout: float = PATIENCE) -> Done:
         """Run a command without any privilege and without a way to gain one."""
-        become = _setpriv(self.account, grp.getgrnam(group).gr_gid)
-        checkout = self.folder / "checkout"
-        environment = {
+        environment = self._environment(controller)
+        return run([*self._become(group), *command], cwd=self.checkout, env=environment, timeout=timeout)
+
+    @property
+    def checkout(self) -> Path:
+        return self.folder / "checkout"
+
+    @property
+    def warm_program(self) -> list[str]:
+        """The process that makes runs of playbooks, from the copy: of its Python, packages and collection."""
+        return [str(self.folder / "venv/bin/python"), str(self.checkout / "tests/tools/warm_ansible.py")]
+
+    def _become(self, group: str) -> list[str]:
+        return _setpriv(self.account, grp.getgrnam(group).gr_gid)
+
+    def _environment(self, controller: Controller) -> dict[str, str]:
+        return {
             **controller.environment,
             "HOME": str(self.home),
             "USER": self.account.pw_name,
             "LOGNAME": self.account.pw_name,
             "PATH": f"{self.folder}/venv/bin:{SYSTEM_PATH}",
             "LD_LIBRARY_PATH": str(self.folder / "python/lib"),
-            "ANSIBLE_CONFIG": str(checkout / "ansible.cfg"),
-            "ANSIBLE_INVENTORY": str(checkout / "inventory/local.yml"),
+            "ANSIBLE_CONFIG": str(self.checkout / "ansible.cfg"),
+            "ANSIBLE_INVENTORY": str(self.checkout / "inventory/local.yml"),
         }
-        return run([*become, *command], cwd=checkout, env=environment, timeout=timeout)
 
 
 @contextlib.contextmanager

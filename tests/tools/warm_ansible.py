@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The other end of warm_playbook.py: a process that has imported Ansible, and forks for each run of ansible-playbook.
 
-Usage: warm_ansible.py DESCRIPTOR, of a socket to the tests. It ends with that socket. Runs have home directories of their own.
+Usage: warm_ansible.py DESCRIPTOR, of a socket to the tests. It ends with that socket, or at an empty message. Runs have home directories
+of their own.
 """
 
 from __future__ import annotations
@@ -93,8 +94,8 @@ def _watch(request: dict[str, Any], output: int, status: int) -> NoReturn:
         _play(request, output)
     os.close(output)
     with suppress(BrokenPipeError):
-        os.write(status, b"%d" % pid)
-        os.write(status, b"%d" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        os.write(status, b"%d\n" % pid)
+        os.write(status, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     os._exit(0)
 
 

@@ -4,8 +4,8 @@
 """ansible-playbook without its imports: a process that has imported Ansible forks for each run.
 
 The imports take two fifths of the processor time of a short playbook. A run is otherwise the program itself: the same arguments,
-environment, working directory and exit code, and a process tree of its own. Tests of signals, of kills and of what process lists
-show start the program.
+environment, working directory and exit code, and a process tree of its own, which can be killed. Tests of other signals and of what
+process lists show start the program. A process of another account, with another copy of the checkout, makes the runs of that account.
 
     code, text = run_warm(environment, ["playbooks/sessions.yml"], cwd, seconds)
 """
@@ -20,14 +20,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from playbook_runs import family, kill
+from playbook_runs import Interruption, family, kill
 
 MOST = 4  # processes: each environment needs one, except for
-OF_RUNS = ("HOME", "PWD", "PYTEST_CURRENT_TEST")  # which a run changes after the import
-PROGRAM = Path(__file__).with_name("warm_ansible.py")
+# What a run changes after the import.
+OF_RUNS = ("HOME", "PATH", "PWD", "PYTEST_CURRENT_TEST", "XDG_RUNTIME_DIR")
+PROGRAM = (sys.executable, str(Path(__file__).with_name("warm_ansible.py")))
 PIECE = 1 << 16
 _processes: dict[str, WarmPlaybook] = {}
 _lock = threading.Lock()
@@ -36,10 +38,10 @@ _lock = threading.Lock()
 class WarmPlaybook:
     """The process for environments that differ in OF_RUNS: Ansible reads the rest and the file of ANSIBLE_CONFIG as it is imported."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], program: Sequence[str] = PROGRAM) -> None:
         self._socket, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with other:
-            command = [sys.executable, str(PROGRAM), str(other.fileno())]
+            command = [*program, str(other.fileno())]
             self._process = subprocess.Popen(
                 command, env=environment, stdin=subprocess.DEVNULL, pass_fds=[other.fileno()]
             )
@@ -48,14 +50,41 @@ class WarmPlaybook:
         self, environment: Mapping[str, str], arguments: Sequence[str], cwd: Path, seconds: float
     ) -> tuple[int, str]:
         """The exit code and the output of a run. At the deadline, everything that it has started is killed."""
+        with self._run(environment, arguments, cwd, seconds) as (_pid, output, status, deadline):
+            text = b"".join(iter(lambda: _piece(output, deadline), b""))
+            return int(_line(status, deadline)), text.decode(errors="replace")
+
+    def interrupted(
+        self,
+        environment: Mapping[str, str],
+        arguments: Sequence[str],
+        cwd: Path,
+        seconds: float,
+        interruption: Interruption,
+    ) -> tuple[bool, str]:
+        """Whether a run was killed at a line of its output, and its output until then. What it has left running is not awaited."""
+        text = ""
+        with self._run(environment, arguments, cwd, seconds) as (pid, output, status, deadline):
+            while piece := _piece(output, deadline):
+                text += piece.decode(errors="replace")
+                if any(map(interruption.matches, text.splitlines())):
+                    interruption.send(pid)
+                    _line(status, deadline)
+                    return True, text
+        return False, text
+
+    @contextmanager
+    def _run(
+        self, environment: Mapping[str, str], arguments: Sequence[str], cwd: Path, seconds: float
+    ) -> Iterator[tuple[int, int, int, float]]:
+        """A run: its process, the descriptors of its output and of its exit code, and its deadline."""
         asked = {"environment": dict(environment), "arguments": list(arguments), "cwd": str(cwd)}
         output, status = self._begin(json.dumps(asked).encode())
         deadline = time.monotonic() + seconds
-        with os.fdopen(output, "rb", 0) as printed, os.fdopen(status, "rb", 0) as ended:
-            pid = int(_line(ended.fileno(), deadline))
+        with os.fdopen(output, "rb", 0), os.fdopen(status, "rb", 0):
+            pid = int(_line(status, deadline))
             try:
-                text = _rest(printed.fileno(), deadline)
-                return int(_line(ended.fileno(), deadline)), text.decode(errors="replace")
+                yield pid, output, status, deadline
             except BaseException:
                 kill(family(pid))
                 raise
@@ -76,19 +105,26 @@ class WarmPlaybook:
         return output, status
 
 
-def run_warm(environment: Mapping[str, str], arguments: Sequence[str], cwd: Path, seconds: float) -> tuple[int, str]:
+def run_warm(
+    environment: Mapping[str, str],
+    arguments: Sequence[str],
+    cwd: Path,
+    seconds: float,
+    program: Sequence[str] = PROGRAM,
+) -> tuple[int, str]:
     """A run in the process for this environment."""
-    return warm_playbook(environment).run(environment, arguments, cwd, seconds)
+    return warm_playbook(environment, program).run(environment, arguments, cwd, seconds)
 
 
-def warm_playbook(environment: Mapping[str, str]) -> WarmPlaybook:
-    """The process for this environment. The oldest one ends if there are too many; its runs go on."""
-    key = json.dumps({name: value for name, value in environment.items() if name not in OF_RUNS}, sort_keys=True)
+def warm_playbook(environment: Mapping[str, str], program: Sequence[str] = PROGRAM) -> WarmPlaybook:
+    """The process for this environment and program. The oldest one ends if there are too many; its runs go on."""
+    kept = {name: value for name, value in environment.items() if name not in OF_RUNS}
+    key = json.dumps([*program, kept], sort_keys=True)
     with _lock:
         if key not in _processes:
             while len(_processes) >= MOST:
                 _processes.pop(next(iter(_processes))).end()
-            _processes[key] = WarmPlaybook(environment)
+            _processes[key] = WarmPlaybook(environment, program)
         return _processes[key]
 
 
@@ -97,10 +133,6 @@ def _piece(descriptor: int, deadline: float) -> bytes:
     if not ready:
         raise TimeoutError("the playbook has not ended in time")
     return os.read(descriptor, PIECE)
-
-
-def _rest(descriptor: int, deadline: float) -> bytes:
-    return b"".join(iter(lambda: _piece(descriptor, deadline), b""))
 
 
 def _line(descriptor: int, deadline: float) -> bytes:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from playbook_runs import Interruption
 from warm_playbook import WarmPlaybook, warm_playbook
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
@@ -102,6 +103,21 @@ def test_a_run_past_its_deadline_is_killed_with_all_that_it_has_started(
         warm.run(environment, arguments(1, "sleep 4329"), play, 6)
     assert wait_until(lambda: not running(b"sleep\x004329\x00"), deadline_in(10))
     assert warm.run(environment, arguments(2, "echo done"), play, LIMIT)[0] == 0
+
+
+def test_a_run_is_killed_at_a_line_of_its_output_with_all_that_it_has_started(
+    warm: WarmPlaybook, environment: dict[str, str], play: Path
+) -> None:
+    kill = Interruption(lambda line: line.startswith("TASK [ansible.builtin.command]"))
+    is_killed, text = warm.interrupted(environment, arguments(1, "sleep 4331"), play, LIMIT, kill)
+    assert is_killed, text
+    assert "PLAY RECAP" not in text
+    assert wait_until(lambda: not running(b"sleep\x004331\x00"), deadline_in(10))
+    is_killed, text = warm.interrupted(
+        environment, arguments(1, "echo done"), play, LIMIT, Interruption(lambda _line: False)
+    )
+    assert not is_killed
+    assert "PLAY RECAP" in text
 
 
 def test_a_run_has_a_home_directory_of_its_own(

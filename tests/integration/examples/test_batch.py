@@ -194,13 +194,13 @@ def test_a_command_runs_again_if_main1_died_and_not_if_it_has_ended(controller: 
 
 
 class Training:
-    """The PyTorch example in the background, with more epochs than it can finish."""
+    """The PyTorch example on two containers in the background, with more epochs than it can finish."""
 
     def __init__(self, controller: Controller, name: str, image: str, policy: str) -> None:
         self.session = Session(controller, name)
         variables = {"session_name": name, "session_image": image, "session_on_failure": policy}
-        variables["session_command"] = "everywhere train.py 100000"
-        command = controller.command("cluster_session", "-e", "@examples/pytorch/session.yml", **variables)
+        asked = {**variables, "session_command": "everywhere train.py 100000", "session_cluster_size": 2}
+        command = controller.command("cluster_session", "-e", "@examples/pytorch/session.yml", **asked)
         self.process = subprocess.Popen(
             command, cwd=ROOT, env=controller.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
         )

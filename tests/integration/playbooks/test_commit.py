@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from controller import PATIENCE, ROOT, Controller, Done, Session, run_playbook
+from controller import Controller, Done, Session, run_playbook
 from docker.errors import ImageNotFound
-from playbook_runs import Interruption, run_watched
 
 IMAGE = "cluster-compute-test/playbooks-kept:1"
 OWNER = "cluster.compute.origin.owner"
@@ -242,9 +241,7 @@ def test_what_an_engine_loads_for_a_killed_commit_goes_with_the_end_of_its_sessi
 def test_a_killed_controller_leaves_nothing(controller: Controller, built: Session) -> None:
     """The image of this name stays what it was, or is the whole new image."""
     commit(controller).check()
-    interruption = Interruption(lambda line: line.startswith(f"Image {IMAGE} of main1"))
-    command = controller.command("session_commit", session_name="built", session_commit_image=IMAGE)
-    assert run_watched(command, PATIENCE, interruption, cwd=ROOT, env=controller.environment).interrupted
+    controller.killed("session_commit", f"Image {IMAGE} of main1", session_name="built", session_commit_image=IMAGE)
     assert identity(controller.client)
     assert [path for path in controller.home.iterdir() if not path.name.startswith(".")] == []
     commit(controller).check()

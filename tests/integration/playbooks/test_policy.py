@@ -106,7 +106,6 @@ def test_a_relay_of_a_running_session_keeps_the_rules_for_ports_and_public_apps(
     preferred = limited.play("session_apps", session_apps=[{**board, "preferred_port": 30005}], **permitted)
     assert "must be a preferred port within 20000-20010 (policy of this site)" in preferred.message
     assert "board" not in [app["name"] for app in Session(limited, "train").document["apps"]]
-    store_policy(limited, {})
 
 
 def test_a_link_below_a_permitted_folder_is_not_mounted(limited: Controller, tmp_path: Path) -> None:

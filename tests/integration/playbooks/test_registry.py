@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from controller import Controller, Session
+from engine_lab import IMAGE, make_image
 from process_watch import watched
 from registry_lab import Registry, registry
 
-REFERENCE = "cluster-compute/reference:1"
 PASSWORD = "Kp7-sunder-velvet-42"
 FORMS = (
     PASSWORD,
@@ -23,18 +23,24 @@ FORMS = (
     base64.b64encode(f"alice:{PASSWORD}".encode()).decode(),
 )
 NAME = "team/train:2"
+# The image of the tests, which other tests may make again meanwhile.
+HELD = "cluster-compute-test/held:1"
 
 
 @pytest.fixture(scope="module")
 def private(controller: Controller) -> Iterator[tuple[Registry, str]]:
-    """A registry that holds an image, and the image's digest. The engine does not know it any more."""
+    """A registry that holds an image of 2 MB, and the image's digest. The engine does not know it any more."""
+    if not controller.client.images(IMAGE):
+        make_image(controller.client)
+    controller.client.tag(IMAGE, *HELD.split(":"), force=True)
     with registry("alice", PASSWORD) as made:
-        digest = made.hold(controller.client, REFERENCE, NAME)
+        digest = made.hold(controller.client, HELD, NAME)
         try:
             yield made, digest
         finally:
             controller.clean()
             made.forget(controller.client, NAME)
+            controller.client.remove_image(HELD)
 
 
 def is_clean(text: str) -> bool:
@@ -52,7 +58,7 @@ def test_without_a_login(controller: Controller, private: tuple[Registry, str]) 
 
 def other_image(client: Any, name: str) -> str:
     """The ID of an image that the engine has under a name of the registry, which has another image under that name."""
-    container = client.create_container(REFERENCE, "true")
+    container = client.create_container(HELD, "true")
     try:
         return str(client.commit(container, *name.rsplit(":", 1))["Id"])
     finally:
@@ -79,7 +85,7 @@ def test_login_by_variables(controller: Controller, private: tuple[Registry, str
     assert again.changed == 0
     container = Session(controller, "variables").containers()["main1"]
     assert container["Config"]["Image"] == f"{made.address}/{NAME}"
-    assert container["Image"] == controller.client.inspect_image(REFERENCE)["Id"] != old
+    assert container["Image"] == controller.client.inspect_image(HELD)["Id"] != old
     assert is_clean(json.dumps(container))
     controller.terminate("variables").check()
     made.forget(controller.client, NAME)
@@ -98,6 +104,6 @@ def test_login_of_the_controller_and_by_digest(controller: Controller, private: 
     assert is_clean(done.text)
     container = Session(controller, "digest").containers()["main1"]
     assert container["Config"]["Image"] == reference
-    assert container["Image"] == controller.client.inspect_image(REFERENCE)["Id"]
+    assert container["Image"] == controller.client.inspect_image(HELD)["Id"]
     refused = controller.launch("wrong", session_image=f"{made.address}/team/train@sha256:{'0' * 64}")
     assert "no agent has it, and the pull failed" in refused.message

@@ -46,13 +46,14 @@ def check_members(session: Session, size: int, *, writes_hosts: bool = True) -> 
     assert [one["hostname"] for one in session.document["containers"]] == expected
     joined = ",".join(expected)
     everyone = [f"{size} {joined} {size}", joined, joined, ",".join(sorted(expected))]
+    logins = "; ".join(f"ssh {other} hostname" for other in expected)
+    looks = [READ, "cat /etc/hosts", logins, "cut -d, -f1 .ssh/known_hosts"]
     for host in expected:
-        assert session.say(host, READ).splitlines() == everyone, host
-        assert not writes_hosts or hosts_of(session.say(host, "cat /etc/hosts")) == sorted(expected)
-        logins = "; ".join(f"ssh {other} hostname" for other in expected)
-        assert session.say(host, logins).split() == expected
-        pinned = session.say(host, "cut -d, -f1 .ssh/known_hosts").split()
-        assert set(expected) <= set(pinned)
+        said, hosts, reached, pinned = session.say(host, "; echo ==; ".join(looks)).split("==\n")
+        assert said.splitlines() == everyone, host
+        assert not writes_hosts or hosts_of(hosts) == sorted(expected)
+        assert reached.split() == expected
+        assert set(expected) <= set(pinned.split())
 
 
 def check_stayed(before: dict[str, tuple[str, int]], after: dict[str, tuple[str, int]], hosts: Sequence[str]) -> None:
@@ -62,6 +63,12 @@ def check_stayed(before: dict[str, tuple[str, int]], after: dict[str, tuple[str,
 def resize(controller: Controller, name: str, size: int, *arguments: str, **variables: Any) -> Done:
     """The command of the launch, with another size."""
     return controller.launch(name, *arguments, session_cluster_size=size, **variables)
+
+
+@pytest.fixture(scope="module")
+def pair(controller: Controller) -> Session:
+    """A session that no test changes."""
+    return controller.launched("full", session_cluster_size=2)
 
 
 def test_three_five_two(controller: Controller) -> None:
@@ -108,9 +115,8 @@ def test_a_repair_after_a_growth_restores_the_names(controller: Controller) -> N
     check_members(session, 3)
 
 
-def test_without_room_the_session_stays_as_it_is(controller: Controller) -> None:
-    session = controller.launched("full", session_cluster_size=2)
-    before = started(session), controller.engine("full"), controller.kept()
+def test_without_room_the_session_stays_as_it_is(controller: Controller, pair: Session) -> None:
+    before = started(pair), controller.engine("full"), controller.kept()
     refused = resize(controller, "full", 8, agent_cpus=1)
     assert refused.code
     assert "Session full keeps its 2 containers: localhost: " in refused.message
@@ -118,8 +124,8 @@ def test_without_room_the_session_stays_as_it_is(controller: Controller) -> None
         "Its network is a bridge, which ends at localhost; to use other agents, too, end the session, and launch it with "
         "session_cluster_size 8 and session_cluster_mode multi-node."
     )
-    assert (started(session), controller.engine("full"), controller.kept()) == before
-    check_members(session, 2)
+    assert (started(pair), controller.engine("full"), controller.kept()) == before
+    check_members(pair, 2)
 
 
 def test_a_growth_that_fails_is_undone(controller: Controller) -> None:
@@ -140,10 +146,9 @@ def test_a_growth_that_fails_is_undone(controller: Controller) -> None:
     )
 
 
-def test_the_files_of_members_are_written_when_logins_are_accepted_again(controller: Controller) -> None:
+def test_the_files_of_members_are_written_when_logins_are_accepted_again(controller: Controller, pair: Session) -> None:
     """sshd refuses connections while it reads its configuration again; here it is held up before it does."""
-    session = controller.launched("listens", session_cluster_size=1)
-    main, client = session.containers()["main1"]["Id"], controller.client
+    main, client = pair.containers()["main1"]["Id"], controller.client
     [server] = [row[1] for row in client.top(main)["Processes"] if "libexec/sshd -D" in row[-1]]
     os.kill(int(server), signal.SIGSTOP)
     archive = pack([], 0)
@@ -158,7 +163,7 @@ def test_the_files_of_members_are_written_when_logins_are_accepted_again(control
         finally:
             os.kill(int(server), signal.SIGCONT)
         assert writing.wait(60) == 0
-    assert session.say("main1", "hostname") == "main1"
+    assert pair.say("main1", "hostname") == "main1"
 
 
 PHASES = {
@@ -212,9 +217,8 @@ def test_a_size_below_one_is_refused(controller: Controller) -> None:
     assert "session_cluster_size: '0': must be a whole number from 1 to 1000" in refused.message
 
 
-def test_another_changed_variable_is_refused_as_before(controller: Controller) -> None:
-    controller.launched("other", session_cluster_size=1)
-    refused = resize(controller, "other", 2, session_memory="96m")
+def test_another_changed_variable_is_refused_as_before(controller: Controller, pair: Session) -> None:
+    refused = resize(controller, pair.name, 3, session_memory="96m")
     assert "is used by a RUNNING session with other settings (size, memory)" in refused.message
 
 

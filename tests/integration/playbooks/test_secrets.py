@@ -158,11 +158,11 @@ def test_the_secrets_of_a_session_are_in_its_memory_alone(controller: Controller
     session = Session(controller, "keys")
     variables, given = request_of(tmp_path)
 
-    def launch(*options: str) -> Any:
-        return controller.program("cluster_session", *options, "-e", variables, **given).check()
+    def launch(*options: str, play: Any = controller.play) -> Any:
+        return play("cluster_session", *options, "-e", variables, **given).check()
 
     with watched() as watcher:
-        said = [launch("-vvv", "--diff")]
+        said = [launch("-vvv", "--diff", play=controller.program)]
         assert_every_program_has_them(session)
         main, sub = (one["Id"] for one in session.containers().values())
         engine = [session.containers(), client.networks(), client.volumes(), client.diff(main), client.diff(sub)]
