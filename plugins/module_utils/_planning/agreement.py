@@ -3,22 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A plan that the head answers with is the plan of the request: the head chooses agents, devices, addresses and ports, and no more.
 
-The controller makes the plan again from its own request with these choices, and compares. An earlier release may have made the plan:
-environment variables and labels may be absent, and none may be added.
+The controller makes the plan again from its own request with these choices, and compares.
 """
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 import ipaddress
-import json
-from contextlib import suppress
 from dataclasses import fields
 from typing import Any, Collection, Iterator, Mapping, Tuple
 
-from .._core.constants import HOST, LABEL_CONTAINER, LABEL_SESSION, LABEL_SPEC, MASTER_PORT
+from .._core.constants import HOST, LABEL_SESSION, LABEL_SPEC, MASTER_PORT
 from .._core.errors import ComputeError
-from .._core.model import Container, Network, Plan, Resources, Session
+from .._core.model import Container, Network, Plan, Session
 from .._core.names import container_names
 from .addresses import parse_port_range
 from .allocation import wanted_ports
@@ -113,8 +110,10 @@ def _of_container(found: Container, wanted: Container, session: Session) -> Iter
     if found.name not in names:
         yield f"{wanted.hostname}.name", found.name, names[0]
     yield from _of_texts(wanted.hostname + ".environment", found.environment, wanted.environment)
-    labels = {name: text for name, text in found.labels.items() if name not in _FREE_LABELS}
-    yield from _of_texts(wanted.hostname + ".labels", labels, wanted.labels)
+    mine, theirs = (
+        {name: text for name, text in one.labels.items() if name not in _FREE_LABELS} for one in (found, wanted)
+    )
+    yield from _of_texts(wanted.hostname + ".labels", mine, theirs)
 
 
 def _of_fields(found: Any, wanted: Any, kind: Any, without: Collection[str]) -> Iterator[Difference]:
@@ -125,14 +124,6 @@ def _of_fields(found: Any, wanted: Any, kind: Any, without: Collection[str]) -> 
 
 
 def _of_texts(place: str, found: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[Difference]:
-    different = [name for name, text in found.items() if not _same_text(name, text, wanted.get(name))]
-    for name in different[:1]:
-        yield f"{place}.{name}", found[name], wanted.get(name)
-
-
-def _same_text(name: str, found: str, wanted: str | None) -> bool:
-    """Whether two labels are equal. Labels of resources are compared by what they mean, because a release can add fields."""
-    if found != wanted and name == LABEL_CONTAINER + ".resources" and wanted is not None:
-        with suppress(ValueError, TypeError):
-            return Resources.from_json(json.loads(found)) == Resources.from_json(json.loads(wanted))
-    return found == wanted
+    for name in {**found, **wanted}:
+        if found.get(name) != wanted.get(name):
+            yield f"{place}.{name}", found.get(name), wanted.get(name)

@@ -11,6 +11,7 @@ none. More capacity never makes a session wait that would be placed without it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Sequence, Set, Tuple
@@ -372,6 +373,15 @@ def rdma_refusal(agent: Agent, fabric: bool, host: bool = False) -> str:
     reasons = [f"{', '.join(roce)} is RoCE, {why}"] if roce else []
     reasons += [f"{', '.join(down)} is not active"] if down else []
     return f"has no port for session_rdma: {', '.join(reasons)}"
+
+
+def rdma_ports_in(environment: Mapping[str, str]) -> Tuple[str, ...]:
+    """The ports in such variables.
+
+    >>> rdma_ports_in(rdma_environment(("mlx5_0:1", "ibp1s0:1"), ""))
+    ('mlx5_0:1', 'ibp1s0:1')
+    """
+    return tuple(re.findall(r"[A-Za-z0-9_.-]+:[0-9]+", environment.get("NCCL_IB_HCA", "")))
 
 
 def rdma_environment(ports: Sequence[str], address: str) -> Dict[str, str]:

@@ -48,7 +48,7 @@ from .._core.reports import Agent
 from .._core.topology import Member, local_ranks
 from .addresses import Subnet, host_subnet, slot_of
 from .environment import standard_environment, torchrun_environment
-from .placement import Placement, rdma_environment
+from .placement import Placement, rdma_environment, rdma_ports_in
 from .request import Request
 
 
@@ -82,7 +82,7 @@ class PlanInputs:
 
 
 def inputs_of(plan: Plan) -> PlanInputs:
-    """What a plan was made from, so that the same request gives the same plan again. Names and ports of agents are not in it."""
+    """What a plan was made from, so that the same request gives the same plan again. Names of agents are not in it."""
     session, network, containers = plan.session, plan.network, plan.containers
     return PlanInputs(
         session_id=session.id,
@@ -98,6 +98,7 @@ def inputs_of(plan: Plan) -> PlanInputs:
         fabric=network.fabric,
         began=session.began,
         own_volumes=session.own_volumes,
+        rdma_ports={one.agent: rdma_ports_in(one.environment) for one in containers},
         permitted_folders=session.permitted_folders,
         first=(session.request, plan.main.labels.get(LABEL_FIRST, "")),
         local_ranks=tuple(one.local_rank for one in containers),

@@ -143,7 +143,7 @@ def resized(
         subnet=NO_SUBNET if network.is_of_host else at_slots(network.subnet, slots),
         hosts={**(hosts or {}), **former.hosts},
         taken_names=taken_names or {},
-        rdma_ports=rdma_ports or {},
+        rdma_ports={**former.rdma_ports, **(rdma_ports or {})},
         first=(session.request, former.first[1] or ",".join(map(str, session.sizes))),
         local_ranks=(),
     )

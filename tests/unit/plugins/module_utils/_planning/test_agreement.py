@@ -6,14 +6,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from samples import PUBLIC_KEY, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Plan, Port, Secret, User
 from ansible_collections.cluster.compute.plugins.module_utils._planning.agreement import check_agreement
@@ -46,9 +44,11 @@ def test_the_head_says_which_folders_its_policy_permits() -> None:
     check(Plan.from_json(made.to_short_json()))
 
 
-def test_a_plan_of_a_release_that_knew_fewer_variables_agrees() -> None:
-    environments = [{"RANK": container.environment["RANK"]} for container in MADE.containers]
-    check(MADE.with_environments(environments))
+def test_a_variable_and_a_label_that_are_absent_are_named() -> None:
+    with pytest.raises(ComputeError, match=r"main1\.environment\.\w+ is None"):
+        check(MADE.with_environments([{} for _container in MADE.containers]))
+    with pytest.raises(ComputeError, match=r"main1\.labels\.[\w.]+ is None"):
+        check(replace(MADE, containers=(replace(MADE.main, labels={}), *MADE.containers[1:])))
 
 
 @pytest.mark.parametrize(
@@ -94,23 +94,6 @@ def test_a_container_is_as_requested(fields: dict[str, Any], place: str) -> None
     first = replace(MADE.main, **fields)
     with pytest.raises(ComputeError, match=r"is not what was requested: %s is " % place):
         check(replace(MADE, containers=(first, *MADE.containers[1:])))
-
-
-def test_the_label_of_resources_counts_by_what_it_means() -> None:
-    """A release that knew fewer fields of a GPU has written it."""
-    asked = request(name="train", gpus=0.5)
-    made = plan(asked, "a")
-    name = LABEL_CONTAINER + ".resources"
-    document = json.loads(made.main.labels[name])
-    del document["gpus"][0]["memory"]
-
-    def labelled(text: str) -> Plan:
-        return replace(made, containers=(replace(made.main, labels={**made.main.labels, name: text}),))
-
-    check(labelled(json.dumps(document)), asked)
-    for text in (json.dumps({**document, "gpus": []}), "{", "[]", '{"memory": "much"}'):
-        with pytest.raises(ComputeError, match=r"main1\.labels\.%s" % name):
-            check(labelled(text), asked)
 
 
 def test_resources_are_as_requested() -> None:

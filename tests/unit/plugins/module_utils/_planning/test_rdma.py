@@ -11,7 +11,9 @@ from dataclasses import replace
 import pytest
 from samples import agent, frees, plan, request
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, Fabric, HostNetwork
+from ansible_collections.cluster.compute.plugins.module_utils._planning.agreement import check_agreement
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.loss import new_places
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
@@ -21,7 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.placemen
     usable_ports,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
-from ansible_collections.cluster.compute.plugins.module_utils._planning.resizing import growth_demand
+from ansible_collections.cluster.compute.plugins.module_utils._planning.resizing import growth_demand, resized
 from ansible_collections.cluster.compute.plugins.module_utils._planning.role_placement import place as place_roles
 
 
@@ -188,3 +190,22 @@ def test_a_port_that_goes_down_later_leaves_the_containers_as_they_are() -> None
     after = plan(ASKED, "aa", rdma_ports={"a": ("mlx5_0:1",)})
     label = "cluster.compute.container.spec"
     assert [one.labels[label] for one in before.containers] == [one.labels[label] for one in after.containers]
+
+
+def test_the_controller_accepts_the_ports_that_the_head_has_chosen() -> None:
+    ports = {"a": ("mlx5_0:1", "mlx5_1:1"), "b": ("ibp1s0:1",)}
+    private, both = (request(rdma=True, cluster_size=2, cluster_mode="multi-node", fabric=has) for has in (False, True))
+    for asked, made in (
+        (private, plan(private, "ab", rdma_ports=ports)),
+        (both, plan(both, "ab", rdma_ports=ports, fabric="10.201.9.0/27")),
+    ):
+        check_agreement(made, asked, ("a", "b"), "head1")
+        for name, text in (("UCX_NET_DEVICES", "mlx5_0:1"), ("NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1 \nLD_PRELOAD=x")):
+            main = replace(made.main, environment={**made.main.environment, name: text})
+            with pytest.raises(ComputeError, match=r"main1\.environment\."):
+                check_agreement(replace(made, containers=(main, *made.containers[1:])), asked, ("a", "b"), "head1")
+
+
+def test_a_session_that_goes_back_to_its_former_size_keeps_its_ports() -> None:
+    made = plan(request(rdma=True, cluster_size=3, cpus=1), "aaa", rdma_ports={"a": ("mlx5_0:1",)})
+    assert resized(made, ASKED).main.environment["NCCL_IB_HCA"] == "=mlx5_0:1"
