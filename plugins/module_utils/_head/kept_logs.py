@@ -11,11 +11,14 @@ Several users may write to the folder, so nothing here follows a link.
 from __future__ import annotations
 
 import os
+import shutil
+import stat
 from contextlib import suppress
-from typing import List, Sequence
+from typing import Iterable, List, Sequence, Set, Tuple
 
 from .._core.documents import Json
 from .._core.errors import StateError
+from .._core.forms import UUID
 from .state_folder import PRIVATE, SHARED, is_shared, opened, set_rights
 
 _SUFFIX = ".log"
@@ -70,3 +73,45 @@ def _keep_log(own: int, folder: os.stat_result, log: Json) -> None:
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         set_rights(handle, folder)
         file.write(log["text"])
+
+
+def surplus_logs(folder: str, live: Set[str], log_bytes: int) -> List[str]:
+    """The sessions whose logs are more than ``log_bytes`` together with those of sessions that ended later."""
+    if not log_bytes:
+        return []
+    surplus, total = [], 0
+    for _changed, session, size in sorted(_log_folders(folder), reverse=True):
+        total += size
+        if total > log_bytes and session not in live:
+            surplus.append(session)
+    return surplus
+
+
+def remove_logs(folder: str, sessions: Iterable[str]) -> List[str]:
+    """Remove the kept logs of these sessions; returns those that had any."""
+    removed = []
+    for session in sessions:
+        path = os.path.join(folder, session)
+        if UUID(session) and _is_folder(path):
+            # It does not follow links; what cannot be removed now is tried again by the next pass.
+            shutil.rmtree(path, ignore_errors=True)
+            removed.append(session)
+    return removed
+
+
+def _log_folders(folder: str) -> List[Tuple[float, str, int]]:
+    """The time, the session and the bytes of each folder of logs."""
+    found = []
+    for name in os.listdir(folder) if os.path.isdir(folder) else []:
+        path = os.path.join(folder, name)
+        if UUID(name) and _is_folder(path):
+            sizes = [entry.stat(follow_symlinks=False).st_size for entry in os.scandir(path)]
+            found.append((os.lstat(path).st_mtime, name, sum(sizes)))
+    return found
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False

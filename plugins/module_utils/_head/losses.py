@@ -63,15 +63,20 @@ def note_agents(store: Store, agents: Iterable[Agent], now: float) -> None:
 
 def note_nodes(store: Store, agents: Iterable[Agent]) -> None:
     """Note the nodes of agents that answer: a launch places containers on them, and the next pass may come after their loss."""
-    known = dict(store.query("agent", "SELECT name, node FROM agent"))
+    known = _nodes(store)
     for agent in agents:
         if agent.reachable and agent.node and known.get(agent.name) != agent.node:
             store.execute("INSERT OR REPLACE INTO agent VALUES (?, ?, NULL)", (agent.name, agent.node))
 
 
+def _nodes(store: Store) -> Dict[str, str]:
+    """The nodes of agents in their Swarm, as far as they are known."""
+    return dict(store.query("SELECT name, node FROM agent"))
+
+
 def silent_agents(store: Store) -> Dict[str, float]:
     """Since when agents have not answered, in seconds since the epoch."""
-    return dict(store.query("agent", "SELECT name, silent FROM agent WHERE silent IS NOT NULL"))
+    return dict(store.query("SELECT name, silent FROM agent WHERE silent IS NOT NULL"))
 
 
 def decided(rows: Iterable[Row], agents: Sequence[Agent], silent: Mapping[str, float], now: float) -> List[Loss]:
@@ -89,7 +94,7 @@ def decided(rows: Iterable[Row], agents: Sequence[Agent], silent: Mapping[str, f
 def losses(store: Store, agents: Sequence[Agent], owner: str, now: float) -> List[Json]:
     """What a pass does about the sessions of an owner: C(end), C(relocate), or C(stay) if no agent has room, which is recorded."""
     rows = [row for row in store.live({states.RUNNING}) if owner in (row.owner, ALL_OWNERS)]
-    nodes = dict(store.query("agent", "SELECT name, node FROM agent"))
+    nodes = _nodes(store)
     return [_action(store, loss, agents, nodes) for loss in decided(rows, agents, silent_agents(store), now)]
 
 
@@ -129,8 +134,7 @@ def relocated(store: Store, row: Row, plan: Plan, request: Request, context: Con
     moves = tuple(
         (one.hostname, one.agent, places[one.hostname][0]) for one in plan.containers if one.hostname in places
     )
-    nodes = dict(store.query("agent", "SELECT name, node FROM agent"))
-    _fence(store, lost, row.id, nodes)
+    _fence(store, lost, row.id, _nodes(store))
     row.plan = _moved(store, row, plan, request, places, context)
     listed = ", ".join(f"{hostname} is made again on {new}" for hostname, _old, new in moves)
     reason = f"relocated, because {describe_loss(plan, lost)}: {listed}; what it had stored in its own files is gone"
@@ -162,7 +166,7 @@ def _fence(store: Store, agents: Iterable[str], session: str, nodes: Mapping[str
 
 def fenced_agents(store: Store, session: str) -> List[str]:
     """The agents that may still have old containers of a session."""
-    found = store.query("fence", "SELECT agent FROM fence WHERE session = ? ORDER BY agent", (session,))
+    found = store.query("SELECT agent FROM fence WHERE session = ? ORDER BY agent", (session,))
     return [name for (name,) in found]
 
 
@@ -170,7 +174,7 @@ def to_clean(store: Store, agents: Iterable[Agent]) -> Dict[str, Json]:
     """The fenced agents that answer again: the sessions to remove there, and whether they must join their Swarm again."""
     by_name = {agent.name: agent for agent in agents if agent.reachable}
     found: Dict[str, Json] = {}
-    for name, session, node in store.query("fence", "SELECT agent, session, node FROM fence ORDER BY agent, session"):
+    for name, session, node in store.query("SELECT agent, session, node FROM fence ORDER BY agent, session"):
         agent = by_name.get(name)
         if agent is not None:
             is_out = bool(node) and not (agent.swarm or agent.managers)

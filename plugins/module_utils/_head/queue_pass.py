@@ -48,7 +48,7 @@ def begin(store: Store, owner: str, holder: Json, now: float, lease: float, *, t
 
     That pass then makes another round before it ends: what the caller has freed is used.
     """
-    found = store.query("pass", "SELECT holder, lease FROM pass WHERE owner = ?", (owner,))
+    found = store.query("SELECT holder, lease FROM pass WHERE owner = ?", (owner,))
     if found and not takeover and found[0][1] >= now:
         store.execute("UPDATE pass SET again = 1 WHERE owner = ?", (owner,))
         other: Json = json.loads(found[0][0])
@@ -82,7 +82,7 @@ def decide(store: Store, owner: str, tried: Collection[str], context: Context) -
         if row.reason != reason:
             row.reason = reason
             store.execute("UPDATE session SET reason = ? WHERE id = ?", (reason, row.id))
-    again = store.query("pass", "SELECT 1 FROM pass WHERE owner = ? AND again", (owner,))
+    again = store.query("SELECT 1 FROM pass WHERE owner = ? AND again", (owner,))
     is_last = not fitting and not again
     if is_last:
         end(store, owner, context.holder)

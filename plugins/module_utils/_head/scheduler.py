@@ -34,7 +34,6 @@ from .adoption import rebuilt_plan
 from .awaited import REPLACED, check_awaited, give_up
 from .losses import note_nodes, relocated, to_clean
 from .resizing import change_size, strangers
-from .retention import is_retired
 from .row import Row, with_former
 from .store import Store
 from .transitions import end_over, note_restart
@@ -252,9 +251,9 @@ def _check_requester(store: Store, row: Row, context: Context) -> None:
 
 def _check_kept(store: Store, request: Request, context: Context) -> None:
     """What the controller keeps under this name must belong to a session that has ended on this head."""
-    other = store.get(context.kept) if context.kept else None
-    if not context.kept or (other.state in states.ENDED if other else is_retired(store, context.kept)):
+    if not context.kept or store.ended([context.kept]):
         return
+    other = store.get(context.kept)
     whose = f"a session of {other.owner}" if other else f"session {context.kept}, which this head does not know"
     rule = "the controller's folder of that name belongs to %s; choose another name, or set session_artifacts to another folder"
     raise InputError("session_name", request.name, rule % whose)

@@ -56,17 +56,16 @@ class Store:
             check_readable(folder)
             if not is_filled(path):
                 path = ":memory:"
-        # A store that is only read gets the tables that it lacks inside of each transaction, which is undone.
-        self._open(path, lacks_tables=read_only and path != ":memory:")
+        self._open(path, is_whole=read_only and path != ":memory:")
 
-    def _open(self, path: str, *, lacks_tables: bool) -> None:
+    def _open(self, path: str, *, is_whole: bool = False) -> None:
         self._path = path
-        self._lacks_tables = lacks_tables
         with self._errors():
             self._db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None)
-            if not self._lacks_tables:
+            if not is_whole:
                 with self.transaction():
-                    self._make_tables()
+                    for statement in SCHEMA:
+                        self._db.execute(statement)
 
     @classmethod
     def copy(cls, folder: str) -> Store:
@@ -83,7 +82,7 @@ class Store:
     def in_memory(cls) -> Store:
         """An empty store, whose changes are lost: in place of a damaged one."""
         made = cls.__new__(cls)
-        made._open(":memory:", lacks_tables=False)
+        made._open(":memory:")
         return made
 
     def close(self) -> None:
@@ -109,8 +108,6 @@ class Store:
         with self._errors():
             self._db.execute("BEGIN IMMEDIATE")
             try:
-                if self._lacks_tables:
-                    self._make_tables()
                 yield self
             except BaseException:
                 if self._db.in_transaction:
@@ -128,22 +125,15 @@ class Store:
         except sqlite3.DatabaseError as error:
             raise _refusal(self._path, str(error)) from error
 
-    def _make_tables(self) -> None:
-        for statement in SCHEMA:
-            self._db.execute(statement)
-
     def add(self, row: Row, now: float, reason: str) -> None:
         """Record a new session in its first state."""
         check_change(row.name, "", row.state)
         row.created, row.changed, row.reason = row.created or now, now, reason
-        self._insert(row)
+        marks = ", ".join("?" * len(COLUMNS))
+        self._db.execute(f"INSERT INTO session ({', '.join(COLUMNS)}) VALUES ({marks})", values_of(row))
         self._note(row.id, now, "", row.state, reason)
         self._record_launch(row)
         self.book(row, row.created)
-
-    def _insert(self, row: Row) -> None:
-        marks = ", ".join("?" * len(COLUMNS))
-        self._db.execute(f"INSERT INTO session ({', '.join(COLUMNS)}) VALUES ({marks})", values_of(row))
 
     def change(self, row: Row, state: str, now: float, reason: str) -> None:
         """Move a session to another state, with its time and reason; all of ``row`` is saved."""
@@ -198,9 +188,8 @@ class Store:
 
     def forget(self, row: Row) -> None:
         """Delete a session, its history and its launches."""
-        self._db.execute("DELETE FROM requester WHERE session = ?", (row.id,))
-        self._db.execute("DELETE FROM launch WHERE session = ?", (row.id,))
-        self._db.execute("DELETE FROM history WHERE session = ?", (row.id,))
+        for table in ("requester", "launch", "history"):
+            self._db.execute(f"DELETE FROM {table} WHERE session = ?", (row.id,))
         self._db.execute("DELETE FROM session WHERE id = ?", (row.id,))
 
     def get(self, session_id: str) -> Row | None:
@@ -229,7 +218,7 @@ class Store:
 
     def states(self) -> Dict[str, str]:
         """The state of every session ever recorded, by its id."""
-        retired = {row[0]: TERMINATED for row in self.query("retired", "SELECT id FROM retired")}
+        retired = {row[0]: TERMINATED for row in self.query("SELECT id FROM retired")}
         return {**retired, **dict(self._db.execute("SELECT id, state FROM session").fetchall())}
 
     def ends(self, session_ids: Iterable[str]) -> Dict[str, End]:
@@ -280,14 +269,11 @@ class Store:
         found = self._db.execute(query % (", ".join(COLUMNS), " AND ".join(wheres)), values)
         return [row_of(columns) for columns in found][::-1]
 
-    def query(self, table: str, statement: str, values: Sequence[Any] = ()) -> List[Any]:
-        """The rows of a statement about a table; none if the store, opened to be read, lacks the table."""
-        known = self._db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone()
-        return self._db.execute(statement, values).fetchall() if known else []
+    def query(self, statement: str, values: Sequence[Any] = ()) -> List[Any]:
+        return self._db.execute(statement, values).fetchall()
 
-    def execute(self, statement: str, values: Sequence[Any] = ()) -> int:
-        """Change the store, and return the number of rows that were changed."""
-        return int(self._db.execute(statement, values).rowcount)
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
+        self._db.execute(statement, values)
 
     def history(self, session_id: str) -> List[Json]:
         query = "SELECT time, before, after, reason FROM history WHERE session = ? ORDER BY time, rowid"

@@ -154,7 +154,7 @@ def _note_ends(store: Store, row: Row, change: Change) -> str:
     [session] = list_sessions([row], change.agents)
     reason = what_happened(session)
     if reason != row.reason:
-        row.result = row.result or _result_of(session, bool(row.plan and row.plan.session.command))
+        row.result = row.result or _result_of(session, row)
         store.note(row, change.now, reason)
     return limit_reached(session["containers"]) or (LIMITS[LIFETIME] if is_overdue(row, change.now) else "")
 
@@ -168,18 +168,19 @@ def end_over(store: Store, agents: Sequence[Agent], now: float, besides: str = "
     for row, session in zip(rows, list_sessions(rows, agents)):
         reason = limit_reached(session["containers"])
         if reason:
-            row.result = row.result or _result_of(session, bool(row.plan and row.plan.session.command))
+            row.result = row.result or _result_of(session, row)
             store.change(row, states.TERMINATING, now, reason)
             store.change(row, states.TERMINATED, now, reason)
 
 
-def _result_of(session: Json, is_batch: bool) -> str:
+def _result_of(session: Json, row: Row) -> str:
     """The result of a session whose command no controller waited for."""
     command = session["command"]
     if command and command["exit_code"] is not None:
         return "FAILURE" if command["exit_code"] else "SUCCESS"
     containers = session["containers"]
     dead = [container["hostname"] for container in containers if container["state"] not in (*UP, "unknown")]
+    is_batch = bool(row.plan and row.plan.session.command)
     is_failure = (dead and session["on_failure"] == "terminate") or (is_batch and "main1" in dead)
     return "FAILURE" if is_failure else ""
 
@@ -189,7 +190,8 @@ def _terminated(store: Store, change: Change) -> Tuple[str, Row | None]:
     before = row.state
     if before not in states.ENDED:
         row.result = change.result or row.result
-        left = _left_on(row, change)
+        # Agents that are lost, not in this run, or not in the inventory.
+        left = [agent for agent in _holders(row, change) if agent not in change.reached]
         if before == states.RUNNING:
             # The begin of the termination could not be recorded: the disk of the store was full.
             store.change(row, states.TERMINATING, change.now, f"ended by {change.holder.get('user')}")
@@ -204,11 +206,6 @@ def _noted_end(store: Store, row: Row) -> str:
     """How a session with a result ended, as it was noted while the session ran."""
     notes = [entry["reason"] for entry in store.history(row.id) if entry["before"] == entry["after"]]
     return notes[-1] if row.result and notes else ""
-
-
-def _left_on(row: Row, change: Change) -> List[str]:
-    """The agents that hold a part of the session and were not reached: lost, not in this run, or not in the inventory."""
-    return [agent for agent in _holders(row, change) if agent not in change.reached]
 
 
 def _holders(row: Row, change: Change) -> List[str]:

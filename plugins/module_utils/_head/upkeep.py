@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the head does before each decision: adopt sessions, give up lost launches, and find what is to be removed.
+"""What the head does beside its decisions: adopt sessions, give up lost launches, find what is to be removed, forget what is old.
 
 The engines' reports come in as documents; nothing here connects to an engine.
 """
@@ -10,15 +10,18 @@ The engines' reports come in as documents; nothing here connects to an engine.
 
 from __future__ import annotations
 
-from typing import Iterator, Sequence, Tuple
+from typing import Iterable, Iterator, List, Sequence, Tuple
 
 from .._core import states
 from .._core.reports import Agent
 from .._planning.policy import SitePolicy
 from .._planning.policy_rules import too_long
 from .adoption import adopted_rows
+from .awaited import awaited_ids
 from .row import Row
 from .store import Store
+
+_DAY = 86400.0
 
 
 def adopt(store: Store, agents: Sequence[Agent], now: float) -> None:
@@ -82,3 +85,27 @@ def _sessions_on(agent: Agent) -> Iterator[str]:
     yield from agent.network_sessions
     for container in agent.containers:
         yield container.session
+
+
+def expired(store: Store, agents: Iterable[Agent], now: float, days: int) -> List[str]:
+    """The sessions that ended more than ``days`` ago, except those of which an agent still has something, and those
+    that others wait for."""
+    if not days:
+        return []
+    seen = {session for agent in agents for session in _sessions_on(agent)} | set(awaited_ids(store))
+    marks = ", ".join("?" * len(states.ENDED))
+    query = f"SELECT id FROM session WHERE state IN ({marks}) AND changed < ? ORDER BY changed"
+    found = store.query(query, (*sorted(states.ENDED), now - days * _DAY))
+    return [row[0] for row in found if row[0] not in seen]
+
+
+def retire(store: Store, sessions: Iterable[str], now: float) -> None:
+    """Remove ended sessions with their plans and their history.
+
+    Their IDs stay: what a lost agent may still have of them is removed when it is back, and never adopted as a session
+    that runs.
+    """
+    for session in sessions:
+        store.execute("INSERT OR REPLACE INTO retired VALUES (?, ?)", (session, now))
+        store.execute("DELETE FROM history WHERE session = ?", (session,))
+        store.execute("DELETE FROM session WHERE id = ?", (session,))

@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core import states
-from .._core.constants import LABEL_SESSION
+from .._core.constants import LABEL_OWNER
 from .._core.documents import Json
 from .._core.model import Plan, Resources
 from .._core.reports import Agent, busy_percents
@@ -28,22 +28,35 @@ def ends_on(store: Store, agents: Iterable[Agent]) -> Dict[str, End]:
     return store.ends(container.session for agent in agents for container in agent.containers)
 
 
-def booked_on(agents: Sequence[Agent], ends: Mapping[str, End], plans: Iterable[Plan]) -> Dict[str, List[Resources]]:
-    """What is booked on each agent, by its name, from the ends of sessions, by ID, and the plans that hold something.
+# What is booked, by agent and owner.
+Holdings = Dict[str, Dict[str, List[Resources]]]
+
+
+def held_on(agents: Sequence[Agent], ends: Mapping[str, End], plans: Iterable[Plan]) -> Holdings:
+    """What each owner holds on each agent, from the ends of sessions, by ID, and the plans that hold something.
 
     It is every labelled container that the end of its session does not include, and every container that the store has placed
     and no engine shows yet.
     """
-    booked: Dict[str, Dict[str, Resources]] = {agent.name: {} for agent in agents}
+    found: Dict[Tuple[str, str], Tuple[str, Resources]] = {}
     for agent in agents:
         for observed in agent.containers:
             end = ends.get(observed.session)
             if end is None or not end.includes(observed):
-                booked[agent.name][observed.id] = observed.resources
+                found[agent.name, observed.id] = (observed.label(LABEL_OWNER), observed.resources)
     for plan in plans:
-        for container in plan.containers:
-            booked.setdefault(container.agent, {}).setdefault(container.id, container.resources)
-    return {name: list(resources.values()) for name, resources in booked.items()}
+        for planned in plan.containers:
+            found.setdefault((planned.agent, planned.id), (plan.session.owner, planned.resources))
+    held: Holdings = {agent.name: {} for agent in agents}
+    for (name, _id), (owner, resources) in found.items():
+        held.setdefault(name, {}).setdefault(owner, []).append(resources)
+    return held
+
+
+def booked_on(agents: Sequence[Agent], ends: Mapping[str, End], plans: Iterable[Plan]) -> Dict[str, List[Resources]]:
+    """What is booked on each agent, by its name."""
+    held = held_on(agents, ends, plans)
+    return {name: [one for owned in owners.values() for one in owned] for name, owners in held.items()}
 
 
 def held_plans(store: Store) -> List[Plan]:
@@ -51,27 +64,9 @@ def held_plans(store: Store) -> List[Plan]:
     return [row.plan for row in store.live(states.HOLDING) if row.plan]
 
 
-# What is booked, by agent and owner.
-Holdings = Dict[str, Dict[str, List[Resources]]]
-
-
 def holdings(store: Store, agents: Sequence[Agent]) -> Holdings:
-    """What each owner holds on each agent: containers of sessions that have not ended, and those that a launch will create."""
-    ends = ends_on(store, agents)
-    found: Dict[str, Tuple[str, str, Resources]] = {}
-    for agent in agents:
-        for container in agent.containers:
-            end = ends.get(container.session)
-            if end is None or not end.includes(container):
-                owner = container.label(LABEL_SESSION + ".owner")
-                found[container.id] = (agent.name, owner, container.resources)
-    for row in store.live(states.HOLDING):
-        for planned in row.plan.containers if row.plan else ():
-            found.setdefault(planned.id, (planned.agent, row.owner, planned.resources))
-    booked: Holdings = {agent.name: {} for agent in agents}
-    for name, owner, resources in found.values():
-        booked.setdefault(name, {}).setdefault(owner, []).append(resources)
-    return booked
+    """What each owner holds on each agent now."""
+    return held_on(agents, ends_on(store, agents), held_plans(store))
 
 
 def list_owners(rows: Sequence[Row], held: Holdings, asked: str | None = None) -> List[Json]:
@@ -174,7 +169,7 @@ def add_sample(store: Store, taken: Json) -> bool:
     """Keep a sample, unless the last one is only seconds old; returns whether it is kept. Old samples are removed."""
     now = float(taken["time"])
     store.execute("DELETE FROM sample WHERE time < ?", (now - _OLDEST,))
-    last = store.query("sample", "SELECT max(time) FROM sample")[0][0]
+    last = store.query("SELECT max(time) FROM sample")[0][0]
     # A clock that was set back must not keep samples away until it has caught up.
     if last is not None and 0 <= now - last < _CLOSEST:
         return False
@@ -184,5 +179,5 @@ def add_sample(store: Store, taken: Json) -> bool:
 
 def samples(store: Store, since: float) -> List[Json]:
     """The samples from a time on, oldest first."""
-    rows = store.query("sample", "SELECT document FROM sample WHERE time >= ? ORDER BY time", (since,))
+    rows = store.query("SELECT document FROM sample WHERE time >= ? ORDER BY time", (since,))
     return [json.loads(row[0]) for row in rows]

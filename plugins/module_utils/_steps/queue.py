@@ -15,14 +15,14 @@ from .._core.documents import Json
 from .._core.states import ERROR, LIVE, PENDING, RUNNING
 from .._core.units import parse_bytes
 from .._head import queue_pass
+from .._head.kept_logs import remove_logs, surplus_logs
 from .._head.listing import list_agents
 from .._head.losses import lift, losses, note_agents, to_clean
 from .._head.queue_pass import note_degraded
-from .._head.retention import expired, remove_logs, retire, surplus_logs
 from .._head.row import Row
 from .._head.store import Store
 from .._head.turns import Context
-from .._head.upkeep import removable
+from .._head.upkeep import expired, removable, retire
 from .._head.usage import add_sample, holdings, sample
 from .._planning.allocation import checked_folders
 from .._planning.request import Request

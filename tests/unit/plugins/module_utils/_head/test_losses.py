@@ -229,7 +229,7 @@ def test_a_launch_and_a_return_note_the_node_that_the_swarm_must_have_lost(store
     """A former node of an agent is no longer in the list of nodes, which says nothing about the present node."""
 
     def nodes() -> dict[str, str]:
-        return dict(store.query("agent", "SELECT name, node FROM agent"))
+        return dict(store.query("SELECT name, node FROM agent"))
 
     running(store, asked(), A, replace(B, node="former"))
     assert nodes() == {"a": "node-a", "b": "former"}

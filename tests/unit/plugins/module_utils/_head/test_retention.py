@@ -17,18 +17,13 @@ from store_sessions import running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import remove_logs, surplus_logs
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import note_degraded
-from ansible_collections.cluster.compute.plugins.module_utils._head.retention import (
-    expired,
-    remove_logs,
-    retire,
-    surplus_logs,
-)
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, removable
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, expired, removable, retire
 from ansible_collections.cluster.compute.plugins.module_utils._steps import queue
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 
@@ -56,7 +51,7 @@ def test_what_ended_long_ago_goes_with_its_history(store: Store) -> None:
     retire(store, [old], now)
     assert [row.id for row in store.select(None, None, ended=True)] == [waits, new]
     assert store.history(old) == []
-    assert store.query("session", "SELECT count(*) FROM history")[0][0] == 3
+    assert store.query("SELECT count(*) FROM history")[0][0] == 3
 
 
 def test_a_retired_session_on_a_lost_agent_is_removed_and_never_adopted(store: Store) -> None:
