@@ -74,6 +74,15 @@ def _reader(hint: Any) -> Callable[[Any], Any]:
     return found
 
 
+def picked(thing: object, *names: str) -> Json:
+    """Some attributes of a thing, by name.
+
+    >>> picked(range(1, 5), "start", "stop")
+    {'start': 1, 'stop': 5}
+    """
+    return {name: getattr(thing, name) for name in names}
+
+
 def digest(document: object) -> str:
     """A short stable digest of a JSON document: equal documents, equal digests."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))

@@ -40,23 +40,17 @@ class App(Document):
     environment: Mapping[str, str] = field(default_factory=dict)
     path: str = "/"
 
-    def url(self, address: str, port: int, token: str) -> str:
-        """The URL for a browser. Secret if it holds the token.
-
-        >>> App("lab", 8888, path="/lab?token={token}").url("127.0.0.1", 30001, "abc")
-        'http://127.0.0.1:30001/lab?token=abc'
-        """
-        host = f"[{address}]" if ":" in address else address
-        return "http://%s:%d%s" % (host, port, self.path.replace(TOKEN, token))
-
     def access(self, address: str, port: int, token: str) -> str:
-        """The URL, followed by the token if the URL lacks it: the page may ask for it. Secret.
+        """The URL for a browser, followed by the token if the URL lacks it: the page may ask for it. Secret.
 
+        >>> App("lab", 8888, path="/lab?token={token}").access("127.0.0.1", 30001, "abc")
+        'http://127.0.0.1:30001/lab?token=abc'
         >>> App("code", 8443, path="/login").access("127.0.0.1", 30001, "abc")
         'http://127.0.0.1:30001/login abc'
         """
-        url = self.url(address, port, token)
-        return url if TOKEN in self.path else f"{url} {token}"
+        host = f"[{address}]" if ":" in address else address
+        path = self.path.replace(TOKEN, token) if TOKEN in self.path else f"{self.path} {token}"
+        return "http://%s:%d%s" % (host, port, path)
 
 
 @dataclass(frozen=True)
@@ -246,7 +240,6 @@ class Session(SessionIdentity):
         return next((role for role in self.roles if role.name == name), None)
 
     def image_of(self, container: Container) -> str:
-        """The image of a container: with roles, the image of its role."""
         role = self.role(container.role)
         return role.image if role else self.image
 

@@ -91,6 +91,12 @@ def busy_percents(measured: Iterable[Json | None]) -> List[float]:
     return [percent for percent in used if percent is not None]
 
 
+def busy_gpus(measured: Iterable[Json | None]) -> float | None:
+    """Their utilization as a number of GPUs; None if none was measured."""
+    percents = busy_percents(measured)
+    return sum(percents) / 100 if percents else None
+
+
 # The states of a GPU. No session is placed on a red one.
 GREEN, YELLOW, RED = "green", "yellow", "red"
 
@@ -148,7 +154,6 @@ class Agent:
 
     @property
     def red_gpus(self) -> Dict[str, str]:
-        """Why each red GPU is red."""
         return {gpu.id: ", ".join(gpu.reasons) for gpu in self.gpu_health if gpu.state == RED}
 
     @property

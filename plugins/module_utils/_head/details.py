@@ -11,7 +11,7 @@ from typing import Dict, Iterable, List, Sequence, Tuple
 
 from .._core import states
 from .._core.constants import RELOCATE, RESTART_ALL
-from .._core.documents import Json
+from .._core.documents import Json, picked
 from .._core.exits import UP, failed_apps, limit_reached
 from .._core.model import Mount, Plan, Port, Resources
 from .._core.reports import Agent, ObservedContainer
@@ -125,9 +125,8 @@ def _apps(row: Row, agents: Sequence[Agent]) -> List[Json]:
     """
     if row.state in states.ENDED:
         return []
-    main = _main(row, agents)
+    where, main = _main(row, agents)
     ports = row.plan.main.ports if row.plan else main.ports if main else ()
-    where = row.plan.main.agent if row.plan else _agent_of(main, agents)
     address = {agent.name: agent.address for agent in agents}.get(where) or where
     return [
         {
@@ -177,15 +176,12 @@ def _published(row: Row, ports: Sequence[Port], main: ObservedContainer | None) 
     return {**staying, **{name: relays.get(name, staying.get(name, ("", 0))) for name in sorted(running)}}
 
 
-def _main(row: Row, agents: Iterable[Agent]) -> ObservedContainer | None:
-    """main1 of a session as its engine reports it."""
-    known = [agent for agent in agents if row.plan is None or agent.name == row.plan.main.agent]
-    mine = (container for agent in known for container in agent.containers if container.session == row.id)
-    return next((container for container in mine if container.hostname == "main1"), None)
-
-
-def _agent_of(wanted: ObservedContainer | None, agents: Iterable[Agent]) -> str:
-    return next((agent.name for agent in agents if wanted is not None and wanted in agent.containers), "")
+def _main(row: Row, agents: Iterable[Agent]) -> Tuple[str, ObservedContainer | None]:
+    """The agent of main1, and main1 as its engine reports it."""
+    planned = row.plan.main.agent if row.plan else ""
+    known = [agent for agent in agents if planned in ("", agent.name)]
+    mine = ((agent.name, one) for agent in known for one in agent.containers if one.session == row.id)
+    return next(((name, one) for name, one in mine if one.hostname == "main1"), (planned, None))
 
 
 def _folders(row: Row) -> List[Json] | None:
@@ -193,7 +189,7 @@ def _folders(row: Row) -> List[Json] | None:
     if row.plan is None and row.request is None:
         return None
     mounts: Sequence[Mount] = row.plan.session.mounts if row.plan else row.request.mounts if row.request else ()
-    return [{"source": mount.source, "target": mount.target, "mode": mount.mode} for mount in mounts]
+    return [picked(mount, "source", "target", "mode") for mount in mounts]
 
 
 def _sum_of(measured: Iterable[Json | None]) -> Json | None:

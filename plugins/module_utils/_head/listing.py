@@ -11,7 +11,7 @@ from typing import Iterable, List, Mapping, Sequence, Tuple
 
 from .._core import states
 from .._core.constants import LABEL_SESSION, RELOCATE
-from .._core.documents import Json
+from .._core.documents import Json, picked
 from .._core.exits import UP, failed_apps, failed_roles, limit_reached
 from .._core.model import Container, Gpu, Resources, Role
 from .._core.reports import Agent, ObservedContainer
@@ -65,7 +65,6 @@ def _session(row: Row, observed: Observed, agents: Sequence[Agent]) -> Json:
 
 
 def _failed(containers: Sequence[Json], command: Json | None) -> List[str]:
-    """What has failed in containers that run."""
     apps = [f"app {app['name']}" for app in failed_apps(containers)]
     roles = [f"command of {one['hostname']}" for one in failed_roles(containers)]
     return apps + roles + (["command"] if command and command["exit_code"] else [])
@@ -85,7 +84,7 @@ def _limits(row: Row) -> Json:
         return {"lifetime": 0, "idle_timeout": 0, "ends": None}
     session = row.plan.session
     ends = session.began + session.lifetime if session.lifetime else None
-    return {"lifetime": session.lifetime, "idle_timeout": session.idle_timeout, "ends": ends}
+    return {**picked(session, "lifetime", "idle_timeout"), "ends": ends}
 
 
 def _containers(row: Row, observed: Observed, agents: Sequence[Agent]) -> List[Json]:
@@ -108,11 +107,7 @@ def _containers(row: Row, observed: Observed, agents: Sequence[Agent]) -> List[J
 def _planned(container: Container, observed: ObservedContainer | None, is_reachable: bool) -> Json:
     """A container of a plan, as its engine reports it."""
     return {
-        "hostname": container.hostname,
-        "agent": container.agent,
-        "address": container.address,
-        "rank": container.rank,
-        "id": container.id,
+        **picked(container, "hostname", "agent", "address", "rank", "id"),
         **(_condition(observed) if observed else {"state": "missing" if is_reachable else "unknown"}),
     }
 
@@ -159,10 +154,7 @@ def _shape(row: Row, observed: Observed) -> Json:
 
 def _roles(roles: Sequence[Role]) -> Json:
     """What the containers of each role have; nothing without roles."""
-    shown = [
-        {"name": one.name, "size": one.size, "millicpus": one.millicpus, "memory": one.memory, "gpus": one.gpus}
-        for one in roles
-    ]
+    shown = [picked(one, "name", "size", "millicpus", "memory", "gpus") for one in roles]
     return {"roles": shown} if shown else {}
 
 
@@ -174,16 +166,9 @@ def _shown(size: int, mode: str, image: str, resources: Resources) -> Json:
 def _agent(agent: Agent, held: Mapping[str, Sequence[Resources]]) -> Json:
     owners = {owner: amounts(booked) for owner, booked in sorted(held.items())}
     return {
-        "name": agent.name,
-        "group": agent.group,
-        "architecture": agent.architecture,
-        "reachable": agent.reachable,
-        "reason": agent.reason,
-        "schedulable": agent.schedulable,
+        **picked(agent, "name", "group", "architecture", "reachable", "reason", "schedulable"),
         "capacity": {"millicpus": agent.millicpus, "memory": agent.memory, "gpus": _gpu_count(agent.gpus)},
-        "used": {
-            name: round(sum(owner[name] for owner in owners.values()), 3) for name in ("millicpus", "memory", "gpus")
-        },
+        "used": amounts(one for booked in held.values() for one in booked),
         "owners": owners,
         "gpu_health": [gpu.to_json() for gpu in agent.gpu_health],
         "gpu_sharing": agent.gpu_sharing.to_json(),

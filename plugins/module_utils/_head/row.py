@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Sequence, Tuple
 
-from .._core.documents import Json
+from .._core.documents import Json, picked
 from .._core.model import Plan
 from .._core.reports import ObservedContainer
 from .._planning.request import Request
@@ -144,20 +144,20 @@ class Row:
 
     def to_json(self) -> Json:
         """The session as results show it; the request and the plan are documents of their own."""
-        return {
-            "id": self.id,
-            "name": self.name,
-            "owner": self.owner,
-            "group": self.resource_group,
-            "state": self.state,
-            "result": self.result,
-            "reason": self.reason,
-            "priority": self.priority,
-            "launch": self.launch,
-            "holder": self.holder,
-            "created": self.created,
-            "changed": self.changed,
-        }
+        names = (
+            "id",
+            "name",
+            "owner",
+            "state",
+            "result",
+            "reason",
+            "priority",
+            "launch",
+            "holder",
+            "created",
+            "changed",
+        )
+        return {**picked(self, *names), "group": self.resource_group}
 
 
 def with_former(holder: Json, sizes: Sequence[int]) -> Json:

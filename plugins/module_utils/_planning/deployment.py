@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Iterable, Mapping, Sequence, Tuple
 
-from .._core.documents import Document, Json
+from .._core.documents import Json
 from .._core.model import Plan
 
 if TYPE_CHECKING:
@@ -204,15 +204,3 @@ def lease_seconds(request: Request, statuses: Iterable[AgentStatus], launch_time
         + sum(request.apps_timeout for role in request.roles for waits in (role.ready, role.apps) if waits)
         + (request.apps_timeout if any(app.command for app in request.apps) else 0)
     )
-
-
-@dataclass(frozen=True)
-class PhaseTimings(Document):
-    """Seconds that each phase of a launch took; the slowest agent counts."""
-
-    inform: float = 0.0
-    schedule: float = 0.0
-    network: float = 0.0
-    create: float = 0.0
-    start: float = 0.0
-    verify: float = 0.0

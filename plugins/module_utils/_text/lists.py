@@ -64,7 +64,7 @@ def _place(session: Json) -> Tuple[int, float]:
     return (1, session["turn"]) if session["turn"] else (0, session["created"])
 
 
-def _apps_of(session: Json) -> str:
+def apps_of(session: Json) -> str:
     return ", ".join(f"{app['name']} {address_of(app)}" for app in session["apps"])
 
 
@@ -161,7 +161,6 @@ def gpu_use(measured: Json | None) -> str:
 
 
 def folders_of(session: Json) -> str:
-    """Where the data folders of a session are mounted."""
     if session["folders"] is None:
         return "?"
     return ", ".join(folder["target"] for folder in session["folders"]) or NO_FOLDER
@@ -231,9 +230,7 @@ def agents_table(agents: Sequence[Json], width: int = WIDTH) -> List[str]:
             agent["name"],
             *(agent[name] or "-" for name in differ),
             agent["group"],
-            f"{show_cpus(agent['used']['millicpus'])} of {show_cpus(agent['capacity']['millicpus'])}",
-            f"{show_bytes(agent['used']['memory'])} of {show_bytes(agent['capacity']['memory'])}",
-            "%g of %g" % (agent["used"]["gpus"], agent["capacity"]["gpus"]),
+            *(f"{show(agent['used'][name])} of {show(agent['capacity'][name])}" for name, show in _AMOUNTS),
             in_use(agent["measured"]) or "-",
             agent_state(agent),
         )
@@ -270,6 +267,6 @@ SHOWN: Dict[str, Callable[[Json], str]] = {
     "result": lambda session: str(session["result"]),
     "agents": lambda session: ", ".join(session["agents"]),
     "folders": folders_of,
-    "apps": _apps_of,
+    "apps": apps_of,
     "reason": _reason,
 }

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple
 from .._core.documents import Json
 from .._core.errors import visible
 from .._core.forms import a_number
-from .._core.reports import busy_percents
+from .._core.reports import busy_gpus
 from .._core.states import LIVE, PENDING, RUNNING, SCHEDULED
 
 PREFIX = "cluster_compute_"
@@ -44,10 +44,6 @@ def _of_all(resource: str, scale: int = 1) -> Value:
     return lambda session: sum(part["size"] * part[resource] for part in _parts(session)) / scale
 
 
-def _gpus(session: Json) -> float:
-    return float(sum(part["size"] * part["gpus"] for part in _parts(session)))
-
-
 def _parts(session: Json) -> Sequence[Json]:
     """Groups of equal containers: one for each role, or one for all."""
     return session.get("roles") or [{**session["each"], "size": session["size"], "gpus": session["gpus"]}]
@@ -58,9 +54,7 @@ def _measured(resource: str, scale: int = 1) -> Value:
 
 
 def _busy_gpus(one: Json) -> float | None:
-    """The utilization of all GPUs of an agent or a session, as a number of GPUs; None if none was measured."""
-    percents = busy_percents([one["measured"]])
-    return sum(percents) / 100 if percents else None
+    return busy_gpus([one["measured"]])
 
 
 def _launch_seconds(session: Json) -> float | None:
@@ -117,7 +111,7 @@ METRICS: Mapping[str, Sequence[Metric]] = {
             "session_memory_bytes", "Memory of all containers, allocated or requested.", _SESSION, _of_all("memory")
         ),
         Metric("session_memory_used_bytes", "Memory that all containers use.", _SESSION, _measured("memory")),
-        Metric("session_gpus", "GPUs of all containers, allocated or requested.", _SESSION, _gpus),
+        Metric("session_gpus", "GPUs of all containers, allocated or requested.", _SESSION, _of_all("gpus")),
         Metric("session_gpus_used", "Sum of the utilization of its GPUs; 1 is one busy GPU.", _SESSION, _busy_gpus),
         Metric("session_launch_seconds", "Seconds from the last placement to RUNNING.", _SESSION, _launch_seconds),
         Metric(

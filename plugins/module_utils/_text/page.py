@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
-from .._core.reports import busy_percents
+from .._core.reports import busy_gpus
 from .._core.states import ENDED, VERIFIED
 from .._core.units import show_bytes, show_cpus, show_time
 from .lists import (
     address_of,
     agent_state,
+    apps_of,
     failures_of,
     folders_of,
     in_use,
@@ -84,7 +85,6 @@ def waiting_row(session: Json) -> Json:
 
 
 def session_row(session: Json) -> Json:
-    """A session that does not wait."""
     state = session["state"]
     is_ill = session["degraded"] or failures_of(session)
     return {
@@ -124,7 +124,7 @@ def _details(session: Json) -> Json:
         ("Image", session["image"] or "–"),
         ("Group", session["group"]),
         ("Priority", session["priority"]),
-        ("Apps", ", ".join(f"{app['name']} {address_of(app)}" for app in session["apps"]) or "–"),
+        ("Apps", apps_of(session) or "–"),
         ("Data folders", folders_of(session)),
         ("ID", session["id"]),
     )
@@ -209,7 +209,6 @@ def _percent(amount: float, capacity: float) -> float:
 
 
 def tiles(agents: Sequence[Json], colors: Mapping[str, str]) -> List[Json]:
-    """A tile for each resource that the agents have."""
     capacity = capacity_of(agents)
     usable = [agent for agent in agents if agent["reachable"]]
     return [_tile(one, usable, capacity[one.key], colors) for one in RESOURCES if capacity[one.key]]
@@ -245,8 +244,7 @@ def _in_use(resource: Resource, agents: Sequence[Json]) -> float | None:
     measured = [agent["measured"] for agent in agents if agent["measured"]]
     if resource.key != "gpus":
         return round(sum(each[resource.key] for each in measured), -2) if measured else None
-    percents = busy_percents(measured)
-    return sum(percents) / 100 if percents else None
+    return busy_gpus(measured)
 
 
 def session_count(sessions: Sequence[Json], owners: Sequence[Json]) -> Json:
@@ -263,7 +261,6 @@ def session_count(sessions: Sequence[Json], owners: Sequence[Json]) -> Json:
 
 
 def owner_rows(owners: Sequence[Json], colors: Mapping[str, str], resources: Sequence[Resource]) -> List[Json]:
-    """Who has how much, and may still have, with the colors of the bars."""
     by_name = {owner["owner"]: owner for owner in owners}
     shown = [(one.key, one.show) for one in resources]
     return [

@@ -32,20 +32,17 @@ class Line:
     percent: Callable[[Json], float | None]
 
 
-def _allocated(name: str) -> Callable[[Json], float | None]:
-    return lambda sample: _share(sample["used"][name], sample["capacity"][name])
-
-
-def _measured(name: str) -> Callable[[Json], float | None]:
-    return lambda sample: _share(sample["measured"][name], sample["capacity"][name])
+def _part(kind: str, name: str) -> Callable[[Json], float | None]:
+    """An amount that is ``used``, which means allocated, or ``measured``."""
+    return lambda sample: _share(sample[kind][name], sample["capacity"][name])
 
 
 LINES = (
-    Line("cpus", "CPUs allocated", _allocated("millicpus")),
-    Line("memory", "memory allocated", _allocated("memory")),
-    Line("gpus", "GPUs allocated", _allocated("gpus")),
-    Line("cpus used", "CPUs in use", _measured("millicpus")),
-    Line("memory used", "memory in use", _measured("memory")),
+    Line("cpus", "CPUs allocated", _part("used", "millicpus")),
+    Line("memory", "memory allocated", _part("used", "memory")),
+    Line("gpus", "GPUs allocated", _part("used", "gpus")),
+    Line("cpus used", "CPUs in use", _part("measured", "millicpus")),
+    Line("memory used", "memory in use", _part("measured", "memory")),
     Line("gpus used", "GPUs in use", lambda sample: sample["measured"]["gpu_percent"]),
 )
 

@@ -63,7 +63,6 @@ def environments_table(environments: Sequence[Json]) -> List[str]:
 
 
 def usage_lines(usage: Sequence[Json], month: str | None = None) -> List[str]:
-    """What owners have used, by month, or in this one."""
     if not usage:
         return [f"No session has held anything{f' in {month}' if month else ''}."]
     rows = [[_rounded(entry[column]) for column in _OF_USAGE] for entry in usage]
@@ -85,12 +84,9 @@ def _rounded(value: object) -> str:
 
 def check_lines(findings: Sequence[Json], pairs: Sequence[Json]) -> List[str]:
     """A line for every finding, and a table of the measurements between the agents."""
-    return [*_findings(findings), *(["", *_matrix(pairs)] if pairs else ())]
-
-
-def _findings(findings: Sequence[Json]) -> List[str]:
     columns = ("status", "check", "where", "found", "remedy")
-    return table(columns, [[finding[column] for column in columns] for finding in findings])
+    found = table(columns, [[finding[column] for column in columns] for finding in findings])
+    return [*found, *(["", *_matrix(pairs)] if pairs else ())]
 
 
 def _matrix(pairs: Sequence[Json]) -> List[str]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any, List, Mapping, Sequence, Tuple
+from typing import Any, Collection, List, Mapping, Sequence
 
 from .._core import arrival
 from .._core.constants import SCHEMA
-from .._core.documents import Json, sparse
+from .._core.documents import Json, picked, sparse
 from .._core.errors import visible
 from .._core.model import App, Container, Plan, Port, Resources, Role
 from .._core.names import local_port
@@ -22,7 +22,6 @@ from .._core.topology import kept_apps, order_of
 from .._core.units import show_bytes, show_cpus, show_seconds
 from .table import gpu_parts, table
 
-_EACH = "{}: {} CPUs, {} memory, {} shared memory"
 # Waiting sessions that a pass shows.
 _SHOWN_WAITING = 20
 _RESIZED = (
@@ -34,26 +33,21 @@ _RESIZED = (
 def session_document(plan: Plan, session: Json, address: str, timings: Mapping[str, float], folder: str = "") -> Json:
     """The stable result of a launch.
 
-    ``session`` is its row in the store, ``timings`` are seconds per phase, and ``address`` is where the controller reaches
+    ``session`` is its row in the store, ``timings`` are seconds per phase, ``address`` is where the controller reaches
     the agent of main1, and ``folder`` the folder of the session on the controller.
     """
-    main, user = plan.main, plan.session.user
+    main = plan.main
     return {
         "schema": SCHEMA,
         "session": {
-            "id": plan.session.id,
-            "name": plan.session.name,
-            "owner": plan.session.owner,
-            "group": plan.session.group,
+            **picked(plan.session, "id", "name", "owner", "group"),
             "state": session["state"],
-            "mode": plan.session.mode,
-            "size": plan.session.size,
-            "image": plan.session.image,
-            "user": {"name": user.name, "uid": user.uid, "gid": user.gid},
+            **picked(plan.session, "mode", "size", "image"),
+            "user": picked(plan.session.user, "name", "uid", "gid"),
             "created": session["created"],
             "running": session["changed"],
         },
-        "network": {"name": plan.network.name, "driver": plan.network.driver, "subnet": plan.network.subnet},
+        "network": picked(plan.network, "name", "driver", "subnet"),
         "resources": {
             "cpus": main.resources.millicpus / 1000,
             "memory": main.resources.memory,
@@ -88,33 +82,19 @@ def plan_to_read(plan: Plan) -> Json:
 
 
 def _role_entry(role: Role) -> Json:
-    """What each container of a role has."""
-    return {
-        "name": role.name,
-        "size": role.size,
-        "image": role.image,
-        "cpus": role.millicpus / 1000,
-        "memory": role.memory,
-        "shm": role.shm,
-        "gpus": role.gpus,
-    }
+    return {**picked(role, "name", "size", "image", "memory", "shm", "gpus"), "cpus": role.millicpus / 1000}
 
 
 def _container_entry(container: Container) -> Json:
-    return {
-        "id": container.id,
-        "hostname": container.hostname,
-        "agent": container.agent,
-        "rank": container.rank,
-        "local_rank": container.local_rank,
-        "address": container.address,
-        "gpus": [gpu.id for gpu in container.resources.gpus],
-    }
+    known = picked(container, "id", "hostname", "agent", "rank", "local_rank", "address")
+    return {**known, "gpus": [gpu.id for gpu in container.resources.gpus]}
 
 
 def _port_entry(port: Port, address: str, folder: str) -> Json:
     """Where a published port is reached: ``tunnel`` is the command for a reader who is not on the agent."""
-    entry = {"name": port.name, "address": _reachable(port.host_ip, address), "port": port.host_port}
+    # Loopback is for a reader on the agent itself.
+    reached = port.host_ip if port.host_ip.startswith("127.") else address
+    entry = {"name": port.name, "address": reached, "port": port.host_port}
     if port.name != "ssh":
         entry["tunnel"] = tunnel(folder, port.host_port, port.container_port)
     return entry
@@ -139,11 +119,10 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
         return [f"Session {session['name']} {does}: {scheduled['reason']}."]
     plan = arrival.outline(scheduled["plan"], "the head")
     kind = "compute session" if plan.session.size == 1 else f"cluster session, {plan.session.mode}"
-    resources = plan.main.resources
     lines = [
-        f"Session {session['name']}: {_state(scheduled, check_mode)} ({kind})",
-        *(_of_role(role) for role in plan.session.roles),
-        *([] if plan.session.roles else [_EACH.format("Each container", *_amounts(resources))]),
+        f"Session {session['name']}: {_state(scheduled, plan, check_mode)} ({kind})",
+        *(_each("%d %s (%s)" % (role.size, role.name, role.image), role) for role in plan.session.roles),
+        *([] if plan.session.roles else [_each("Each container", plan.main.resources)]),
         f"Network {plan.network.subnet} ({plan.network.driver})"
         + (f", fabric {plan.network.fabric}" if plan.network.fabric else ""),
     ]
@@ -167,9 +146,9 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
     return lines
 
 
-def _of_role(role: Role) -> str:
-    whose = "%d %s (%s)" % (role.size, role.name, role.image)
-    return _EACH.format(whose, show_cpus(role.millicpus), show_bytes(role.memory), show_bytes(role.shm))
+def _each(whose: str, amounts: Resources | Role) -> str:
+    memory, shm = show_bytes(amounts.memory), show_bytes(amounts.shm)
+    return f"{whose}: {show_cpus(amounts.millicpus)} CPUs, {memory} memory, {shm} shared memory"
 
 
 def waiting_summary(waiting: Sequence[Any]) -> List[str]:
@@ -213,14 +192,14 @@ def _ways_to_apps(plan: Plan, folder: str, address: str) -> List[str]:
     return lines
 
 
-def _state(scheduled: Json, check_mode: bool) -> str:
+def _state(scheduled: Json, plan: Plan, check_mode: bool) -> str:
     if scheduled["outcome"] == "placed":
         return "would be launched" if check_mode else "RUNNING"
-    changes = _repairs(scheduled, check_mode) + _new_limits(scheduled, check_mode)
+    changes = _repairs(scheduled, plan, check_mode) + _new_limits(scheduled, plan, check_mode)
     return "RUNNING, %s" % (", ".join(changes) or "nothing to do")
 
 
-def _repairs(scheduled: Json, check_mode: bool) -> List[str]:
+def _repairs(scheduled: Json, plan: Plan, check_mode: bool) -> List[str]:
     """What a launch does about a session that runs: at most one of these."""
     if scheduled["outcome"] == "repair":
         would = "would be " if check_mode else ""
@@ -228,9 +207,10 @@ def _repairs(scheduled: Json, check_mode: bool) -> List[str]:
         if scheduled.get("restarts_all"):
             return [f"all containers {would}restarted", *moves]
         gone = {move[0] for move in scheduled.get("moves") or ()}
+        added = scheduled.get("added") or ()
         changes = (
-            ("added", _added(scheduled)),
-            ("removed", _removed(scheduled)),
+            ("added", [one.hostname for one in plan.containers if one.hostname in added]),
+            ("removed", _removed(scheduled, added)),
             ("brought back", [name for name in scheduled["missing"] if name not in gone]),
         )
         shown = moves + [f"{', '.join(names)} {would}{did}" for did, names in changes if names]
@@ -245,13 +225,7 @@ def _repairs(scheduled: Json, check_mode: bool) -> List[str]:
     return []
 
 
-def _added(scheduled: Json) -> List[str]:
-    plan, added = arrival.outline(scheduled["plan"], "the head"), scheduled.get("added") or ()
-    return [container.hostname for container in plan.containers if container.hostname in added]
-
-
-def _removed(scheduled: Json) -> List[str]:
-    added = scheduled.get("added") or ()
+def _removed(scheduled: Json, added: Collection[str]) -> List[str]:
     names = [visible(str(hostname)) for hostname, _agent in scheduled.get("removed") or () if hostname not in added]
     return sorted(names, key=lambda name: (len(name), name))
 
@@ -266,21 +240,10 @@ def _moves(scheduled: Json, check_mode: bool) -> List[str]:
     return [f"{', '.join(moves)}, without the files that it had stored in itself"] if moves else []
 
 
-def _new_limits(scheduled: Json, check_mode: bool) -> List[str]:
-    names = scheduled.get("new_limits") or ()
-    session = arrival.outline(scheduled["plan"], "the head").session
-    values = ((name, getattr(session, name)) for name in names)
+def _new_limits(scheduled: Json, plan: Plan, check_mode: bool) -> List[str]:
+    values = picked(plan.session, *(scheduled.get("new_limits") or ())).items()
     shown = [f"{name.replace('_', ' ')} {show_seconds(value) if value else 'none'}" for name, value in values]
-    return [f"limit {'would change' if check_mode else 'changed'}: {', '.join(shown)}"] if names else []
-
-
-def _amounts(resources: Resources) -> Tuple[str, str, str]:
-    return show_cpus(resources.millicpus), show_bytes(resources.memory), show_bytes(resources.shm)
-
-
-def _reachable(host_ip: str, address: str) -> str:
-    """The address of a published port: loopback, for a reader on the agent itself, or the agent's address."""
-    return host_ip if host_ip.startswith("127.") else address
+    return [f"limit {'would change' if check_mode else 'changed'}: {', '.join(shown)}"] if shown else []
 
 
 def termination_summary(session: Json, name: str, check_mode: bool = False) -> str:

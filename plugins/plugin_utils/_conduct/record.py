@@ -13,7 +13,7 @@ from typing import Any, List, Sequence
 from ...module_utils._core import states
 from ...module_utils._core.documents import Json
 from ...module_utils._core.model import Plan
-from ...module_utils._planning.deployment import Deployment, PhaseTimings
+from ...module_utils._planning.deployment import Deployment
 from ...module_utils._text.views import session_document
 from .. import _notification as notification
 from .. import _shared_config as shared_config
@@ -23,6 +23,7 @@ from .._ended_folders import EndedFolders
 from .._holder import holder
 from .._kept_requests import KeptRequests
 from .._ssh_identity import ID_CONTAINER, SessionIdentity
+from .phases import PHASES
 from .play import Play
 
 DOCUMENT = "session.json"
@@ -60,7 +61,7 @@ def record_running(play: Play, plan: Plan, work: Deployment) -> str:
     with play.phase("record"):
         recorded = record(play, "running", session=plan.session.id, launch=plan.session.launch)
     artifacts = Artifacts(play.artifacts, plan.session.name)
-    timings = PhaseTimings(**play.timings).to_json()
+    timings = {**{phase.timing: 0.0 for phase in PHASES.values() if phase.timing}, **play.timings}
     document = session_document(plan, recorded["session"], work.address, timings, artifacts.folder)
     artifacts.write_json(DOCUMENT, document)
     entries = trace.notes()
