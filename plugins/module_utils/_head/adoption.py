@@ -39,8 +39,6 @@ from .._planning.request import Request
 from .._planning.resizing import with_sizes
 from .row import Row
 
-# Seconds since the epoch: later than any session.
-_LATEST = 1e11
 # A created container belongs to a launch in progress, which its own store knows.
 _HAS_RUN = ("running", "waiting", "restarting", "paused", "exited", "dead")
 
@@ -103,10 +101,10 @@ def rebuilt_plan(
         **_network(request, example, placed_on, slots, ports, agents),
         mtu=mtu_for(mode, agents, placed_on),
         fabric=example.label(LABEL_FABRIC),
-        began=_began(example) or row.created,
+        began=float(example.label(LABEL_BEGAN) or row.created),
         taken_names={agent.name: agent.names for agent in agents},
         rdma_ports={agent.name: usable_ports(agent, request.fabric) for agent in agents},
-        permitted_folders=_folders(example),
+        permitted_folders=tuple(json.loads(example.label(LABEL_FOLDERS) or "[]")),
         first=(example.label(LABEL_SESSION + ".request"), first) if first else ("", ""),
     )
     return build_plan(request, inputs)
@@ -134,24 +132,6 @@ def _network(
     ssh, master = map(int, text.split(","))
     first = [replace(port, container_port=ssh, host_port=ssh) for port in ports[:1]]
     return {"subnet": NO_SUBNET, "ports": (*first, *ports[1:]), "master_port": master, "hosts": hosts}
-
-
-def _began(container: ObservedContainer) -> float:
-    """When its session was placed; 0 without a valid label."""
-    try:
-        began = float(container.label(LABEL_BEGAN) or 0.0)
-    except ValueError:
-        return 0.0
-    return began if 0 < began < _LATEST else 0.0
-
-
-def _folders(container: ObservedContainer) -> Tuple[str, ...]:
-    """The folders of the policy that bound its session; none without a valid label."""
-    try:
-        found = json.loads(container.label(LABEL_FOLDERS) or "[]")
-    except (ValueError, RecursionError):
-        return ()
-    return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 def _example(row: Row, request: Request, observed: Mapping[str, ObservedContainer]) -> ObservedContainer:

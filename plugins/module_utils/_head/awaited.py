@@ -72,16 +72,14 @@ def check_awaited(store: Store, row: Row, request: Request, agents: Sequence[Age
 
 def give_up(store: Store, agents: Sequence[Agent], now: float) -> None:
     """End the waiting sessions that wait in vain or have waited for too long, and those that wait for them."""
-    rows = [row for row in store.live({states.PENDING}) if row.request]
-    limited = [row for row in rows if row.request and (row.request.after or row.request.pending_timeout)]
-    while any(_is_given_up(store, row, agents, now) for row in limited if row.state == states.PENDING):
+    limited = [(row, asked) for row, asked in store.waiting() if asked.after or asked.pending_timeout]
+    while any(_is_given_up(store, row, asked, agents, now) for row, asked in limited if row.state == states.PENDING):
         pass  # another session may wait for it
 
 
 def awaited_ids(store: Store) -> List[str]:
     """The IDs of the sessions that others wait for: their results must not be forgotten."""
-    waiting = [row for row in store.live({states.PENDING}) if row.request]
-    others = [newest(store, name, row.owner) for row in waiting if row.request for name in row.request.after]
+    others = [newest(store, name, row.owner) for row, request in store.waiting() for name in request.after]
     return [other.id for other in others if other]
 
 
@@ -91,8 +89,8 @@ def newest(store: Store, name: str, owner: str) -> Row | None:
     return rows[-1] if rows else None
 
 
-def _is_given_up(store: Store, row: Row, agents: Sequence[Agent], now: float) -> bool:
-    reason = _reason_to_give_up(store, row, row.request, agents, now) if row.request else ""
+def _is_given_up(store: Store, row: Row, request: Request, agents: Sequence[Agent], now: float) -> bool:
+    reason = _reason_to_give_up(store, row, request, agents, now)
     if reason:
         store.change(row, states.ERROR, now, reason)
     return bool(reason)

@@ -49,7 +49,6 @@ def read_document(folder: str) -> Json:
 
 
 def read_policy(folder: str) -> SitePolicy:
-    """The policy for the store in this folder."""
     return parse_policy(read_document(folder))
 
 

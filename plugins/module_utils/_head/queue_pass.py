@@ -65,7 +65,6 @@ def keep(store: Store, owner: str, holder: Json, until: float) -> None:
 
 
 def end(store: Store, owner: str, holder: Json) -> None:
-    """End the pass of this process."""
     store.execute("DELETE FROM pass WHERE owner = ? AND holder = ?", (owner, _text(holder)))
 
 
@@ -160,7 +159,7 @@ def note_degraded(store: Store, agents: Sequence[Agent], owner: str, now: float)
         back = _WHOLE if noted.startswith(_DEGRADED) else _WELL
         reason = (_DEGRADED if session["degraded"] else _UNHEALTHY) + what_happened(session) if is_lacking else back
         if reason != noted and (is_lacking or noted.startswith((_DEGRADED, _UNHEALTHY))):
-            _note(store, row, now, reason)
+            store.note(row, now, reason, is_change=False)
             found += [row] if is_lacking else []
     return found
 
@@ -169,11 +168,3 @@ def _last_note(store: Store, row: Row) -> str:
     """The last reason in the history of a session. Its row may have the reason of a repair that failed."""
     history = store.history(row.id)
     return str(history[-1]["reason"]) if history else ""
-
-
-def _note(store: Store, row: Row, now: float, reason: str) -> None:
-    """The state does not change, nor does its time."""
-    changed = row.changed
-    store.note(row, now, reason)
-    row.changed = changed
-    store.save(row)

@@ -11,11 +11,11 @@ from dataclasses import asdict, fields
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core import states
-from .._core.documents import Json
+from .._core.documents import Json, picked
 from .._core.model import Resources
 from .._core.reports import Agent
 from .._planning.policy import Limits, SitePolicy
-from .._planning.policy_rules import QUOTAS, Use, over_quota, shown
+from .._planning.policy_rules import QUOTAS, Use, over_quota, shown, use_of
 from .._planning.request import Request
 from .._text.table import table
 from .row import Row
@@ -53,10 +53,7 @@ def quota_entries(policy: SitePolicy, use: Mapping[str, Use]) -> List[Json]:
         _entry("owner", owner, use.get(owner, Use()), {q: policy.quota(owner, q) for q in QUOTAS}) for owner in owners
     ]
     for name, group in sorted(policy.groups.items()):
-        total = Use()
-        for owner in group.owners:
-            total = total.plus(use.get(owner, Use()))
-        found.append(_entry("group", name, total, {q: getattr(group.limits, q) for q in QUOTAS}))
+        found.append(_entry("group", name, use_of(use, group.owners), picked(group.limits, *QUOTAS)))
     return found
 
 

@@ -16,7 +16,7 @@ from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
 from .._core import states
 from .._core.constants import HOST
-from .._core.documents import Json
+from .._core.documents import Json, picked
 from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError
 from .._core.exits import PAUSED, describe_command_exit
 from .._core.model import Container, Plan
@@ -221,7 +221,7 @@ def _running_plan(store: Store, row: Row, request: Request, context: Context) ->
 
 def _with_limits(store: Store, row: Row, plan: Plan, request: Request, site: SitePolicy) -> Plan:
     """The plan with the limits of the request, which may differ from those that the session was launched with."""
-    limits = {name: getattr(request, name) for name in LIMITS}
+    limits = picked(request, *LIMITS)
     limited = replace(plan, session=replace(plan.session, **limits))
     if limited != plan and row.request is not None:
         check_policy(site, request)
@@ -362,7 +362,7 @@ def with_next_command(store: Store, row: Row, plan: Plan, request: Request, cont
 
     The result of the former command goes into the history, and the session has none until the next command has ended.
     """
-    wanted = {name: getattr(request, name) for name in _FIELDS}
+    wanted = picked(request, *_FIELDS)
     if row.request is None or not is_next_command(row, request, row.request.differences(request)):
         return plan
     former = _former(plan, context)

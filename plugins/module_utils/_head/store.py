@@ -14,12 +14,13 @@ import os
 import re
 import sqlite3
 from contextlib import contextmanager
-from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Set
+from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from .._core.documents import Json
 from .._core.errors import NotFoundError, StateError
-from .._core.states import ENDED, HOLDING, LAUNCHING, LIVE, RUNNING, TERMINATED, TERMINATING, check_change
+from .._core.states import ENDED, HOLDING, LAUNCHING, LIVE, PENDING, RUNNING, TERMINATED, TERMINATING, check_change
 from .._planning.fair_share import Holding
+from .._planning.request import Request
 from .row import COLUMNS, SCHEMA, End, Requester, Row, held_by, row_of, values_of
 from .state_folder import check_readable, is_filled, prepare
 
@@ -145,10 +146,10 @@ class Store:
         self.save(row)
         self.book(row, now)
 
-    def note(self, row: Row, now: float, reason: str) -> None:
-        """Record a reason in the history without a change of state."""
+    def note(self, row: Row, now: float, reason: str, *, is_change: bool = True) -> None:
+        """Record a reason in the history without a change of state, or with ``is_change=False`` of anything about the session."""
         self._note(row.id, now, row.state, row.state, reason)
-        row.reason, row.changed = reason, now
+        row.reason, row.changed = reason, now if is_change else row.changed
         self.save(row)
 
     def save(self, row: Row) -> None:
@@ -171,7 +172,6 @@ class Store:
             self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", values)
 
     def note_requester(self, row: Row, requester: Requester) -> None:
-        """Record who has requested a session."""
         self._db.execute("INSERT OR REPLACE INTO requester VALUES (?, ?, ?)", (row.id, *requester))
 
     def requester(self, session_id: str) -> Requester | None:
@@ -187,19 +187,16 @@ class Store:
         return [Holding._make(values) for values in self._db.execute(query, (since,))]
 
     def forget(self, row: Row) -> None:
-        """Delete a session, its history and its launches."""
         for table in ("requester", "launch", "history"):
             self._db.execute(f"DELETE FROM {table} WHERE session = ?", (row.id,))
         self._db.execute("DELETE FROM session WHERE id = ?", (row.id,))
 
     def get(self, session_id: str) -> Row | None:
-        rows = self._select("id = ?", (session_id,))
-        return rows[0] if rows else None
+        return next(iter(self._select("id = ?", (session_id,))), None)
 
     def find(self, name: str, owner: str) -> Row | None:
         """The live session of that name, if there is one."""
-        rows = self._select("name = ? AND owner = ? AND " + _LIVE, (name, owner))
-        return rows[0] if rows else None
+        return next(iter(self._select("name = ? AND owner = ? AND " + _LIVE, (name, owner))), None)
 
     def need(self, session_id: str) -> Row:
         row = self.get(session_id)
@@ -211,6 +208,10 @@ class Store:
         """The sessions in these states, by default all that have not ended; oldest first."""
         wanted = tuple(states)
         return self._select(f"state IN ({', '.join('?' * len(wanted))})", wanted)
+
+    def waiting(self) -> List[Tuple[Row, Request]]:
+        """The sessions that wait, with their requests."""
+        return [(row, row.request) for row in self.live({PENDING}) if row.request]
 
     def adopted(self) -> List[Row]:
         """Running sessions that are known from their labels alone."""
@@ -238,7 +239,6 @@ class Store:
         return [session_id for session_id in session_ids if known.get(session_id) in ENDED]
 
     def ids(self, states: Collection[str]) -> Set[str]:
-        """The IDs of the sessions in these states."""
         query = f"SELECT id FROM session WHERE state IN ({', '.join('?' * len(states))})"
         return {row[0] for row in self._db.execute(query, tuple(states))}
 

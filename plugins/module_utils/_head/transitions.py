@@ -270,7 +270,6 @@ class Recording:
         return {"warnings": warnings, **result}
 
     def _from_labels(self) -> Store:
-        """A store of what the engines hold."""
         store = Store.in_memory()
         with store.transaction():
             adopt(store, self.change.agents, self.change.now)

@@ -11,7 +11,6 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
-from .._core import states
 from .._core.documents import Json
 from .._core.errors import ComputeError
 from .._core.model import Plan
@@ -90,10 +89,10 @@ class Turns:
         self._ends = ends_on(store, context.agents)
         own = {row.id for row, _request in asked}
         self._uses = [one for one in uses(store, context.agents) if one[0] not in own]
-        rows = _queued(store)
-        self.rows = {row.id: row for row in [*rows, *(row for row, _request in asked)]}
-        self.requests = {**{row.id: row.request for row in rows if row.request}, **{row.id: new for row, new in asked}}
-        self._entries = _entries(store, rows, asked, context.agents, context.policy.rules, context.now)
+        waiting = store.waiting()
+        self.rows = {row.id: row for row, _request in (*waiting, *asked)}
+        self.requests = {row.id: request for row, request in (*waiting, *asked)}
+        self._entries = _entries(store, waiting, asked, context.agents, context.policy.rules, context.now)
         for identity, demand in (demands or {}).items():
             # It runs already, so it does not wait for other sessions.
             self._entries[identity] = replace(self._entries[identity], demand=demand, awaits="")
@@ -104,7 +103,6 @@ class Turns:
         return self._decided(self._context.agents, self._plans, self.allocation, self._context.now, ())
 
     def outcome(self, session: str) -> Placement | Shortfall:
-        """The placement of one session behind all that come before it."""
         return next(outcome for entry, outcome in self.now() if entry.id == session)
 
     def starts(self, sessions: Collection[str]) -> Dict[str, float]:
@@ -166,9 +164,8 @@ class Turns:
 
 def turns(store: Store, agents: Sequence[Agent], rules: QueueRules, now: float) -> List[str]:
     """The IDs of the sessions of all owners that wait, in the order in which decisions take them."""
-    return [
-        entry.id for entry in in_order(_entries(store, _queued(store), (), agents, rules, now).values(), rules, now)
-    ]
+    entries = _entries(store, store.waiting(), (), agents, rules, now).values()
+    return [entry.id for entry in in_order(entries, rules, now)]
 
 
 def with_start(reason: str, start: float | None) -> str:
@@ -189,35 +186,30 @@ def _without(agent: Agent, sessions: Collection[str]) -> Agent:
     return replace(agent, containers=tuple(one for one in agent.containers if one.session not in sessions))
 
 
-def _queued(store: Store) -> List[Row]:
-    return [waiting for waiting in store.live({states.PENDING}) if waiting.request]
-
-
 def _entries(
     store: Store,
-    rows: Sequence[Row],
+    waiting: Sequence[Tuple[Row, Request]],
     asked: Sequence[Tuple[Row, Request]],
     agents: Sequence[Agent],
     rules: QueueRules,
     now: float,
 ) -> Dict[str, QueueEntry]:
     """All sessions that wait, by their IDs, and those asked for now as they are asked for."""
-    fair = _fairness(store, rows, rules, now)
+    fair = _fairness(store, {row.owner for row, _request in waiting}, rules, now)
     total = sum(agent.millicpus for agent in agents) or 1
-    pairs = [(row, row.request) for row in rows if row.request]
-    every = [*pairs, *asked]
     return {
-        row.id: _queue_entry(row, request, fair, total, awaited(store, row, request, agents)) for row, request in every
+        row.id: _queue_entry(row, request, fair, total, awaited(store, row, request, agents))
+        for row, request in (*waiting, *asked)
     }
 
 
-def _fairness(store: Store, queued: Sequence[Row], rules: QueueRules, now: float) -> Mapping[str, float]:
+def _fairness(store: Store, owners: Set[str], rules: QueueRules, now: float) -> Mapping[str, float]:
     """How little each owner has used; all alike if the site does not weigh it."""
     if not rules.share_weight:
         return {}
     # What is older than ten half-lives counts less than a thousandth.
     use = decayed_use(store.holdings(now - 10 * rules.half_life), rules.half_life, now)
-    return fairness(use, {waiting.owner for waiting in queued}, rules)
+    return fairness(use, owners, rules)
 
 
 def _queue_entry(row: Row, request: Request, fair: Mapping[str, float], total: int, waits: Awaited) -> QueueEntry:

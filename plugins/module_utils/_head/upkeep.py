@@ -107,5 +107,6 @@ def retire(store: Store, sessions: Iterable[str], now: float) -> None:
     """
     for session in sessions:
         store.execute("INSERT OR REPLACE INTO retired VALUES (?, ?)", (session, now))
-        store.execute("DELETE FROM history WHERE session = ?", (session,))
+        for table in ("history", "requester"):
+            store.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
         store.execute("DELETE FROM session WHERE id = ?", (session,))

@@ -65,7 +65,6 @@ def held_plans(store: Store) -> List[Plan]:
 
 
 def holdings(store: Store, agents: Sequence[Agent]) -> Holdings:
-    """What each owner holds on each agent now."""
     return held_on(agents, ends_on(store, agents), held_plans(store))
 
 

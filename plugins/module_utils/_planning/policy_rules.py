@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import reduce
 from typing import Any, Callable, Dict, Iterable, Mapping, Sequence, Tuple
 
 from .._core.constants import HOST, PRIVATE
+from .._core.documents import picked
 from .._core.errors import InputError
 from .._core.image_reference import split
 from .._core.model import App, Mount, Resources
@@ -205,16 +207,17 @@ def _quotas(policy: SitePolicy, owner: str) -> Sequence[Tuple[str, Mapping[str, 
     """The quotas that bind an owner: the owner's own, and those of each group."""
     own = {name: policy.quota(owner, name) for name in QUOTAS}
     groups = policy.groups_of(owner).items()
-    return [(owner, own)] + [(_GROUP + name, {q: getattr(one.limits, q) for q in QUOTAS}) for name, one in groups]
+    return [(owner, own)] + [(_GROUP + name, picked(one.limits, *QUOTAS)) for name, one in groups]
 
 
 def _use_of(policy: SitePolicy, use: Mapping[str, Use], whose: str, owner: str) -> Use:
     """The use that counts against a quota: of the owner alone, or of all members of a group."""
-    members = policy.groups[whose[len(_GROUP) :]].owners if whose.startswith(_GROUP) else (owner,)
-    has = Use()
-    for member in members:
-        has = has.plus(use.get(member, Use()))
-    return has
+    return use_of(use, policy.groups[whose[len(_GROUP) :]].owners if whose.startswith(_GROUP) else (owner,))
+
+
+def use_of(use: Mapping[str, Use], owners: Iterable[str]) -> Use:
+    """What these owners have together."""
+    return reduce(Use.plus, (use.get(owner, Use()) for owner in owners), Use())
 
 
 def _asked_for(request: Request, name: str) -> object:
@@ -329,7 +332,6 @@ def _to_seconds(name: str) -> Check:
 
 
 def _to_most(name: str) -> Check:
-    """The rule of a number."""
 
     def check(request: Request, most: int) -> None:
         if getattr(request, name) > most:

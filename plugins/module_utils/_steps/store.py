@@ -69,13 +69,13 @@ def policy(head: Head, agents: Sequence[Json] = ()) -> Json:
 def check_relays(head: Head, relays: Sequence[Json], owner: str, port_range: str) -> Json:
     """Refuse relays of a running session whose apps or ports the policy of the site does not permit this owner."""
     apps = [App.from_json(app) for app in relays]
-    policy_rules.check_relays(read_policy(head.directory), check_owner(owner), apps, port_range)
+    policy_rules.check_relays(read_policy(head.directory), check_owner("session_owner", owner), apps, port_range)
     return {}
 
 
 def check_commit(head: Head, session: str, owner: str, image: str) -> Json:
     """Refuse an image of a session that is not this owner's, that another login requested, or that the policy does not permit."""
-    policy_rules.check_commit(read_policy(head.directory), check_owner(owner), image)
+    policy_rules.check_commit(read_policy(head.directory), check_owner("session_owner", owner), image)
     with Store.opened(head.directory, read_only=True) as store:
         row, requester = store.need(session), store.requester(session)
         if row.owner != owner or (requester and requester.uid != Requester.of_this_process().uid):

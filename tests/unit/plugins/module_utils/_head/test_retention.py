@@ -19,7 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core import state
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import remove_logs, surplus_logs
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import note_degraded
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Requester, Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
@@ -48,7 +48,9 @@ def test_what_ended_long_ago_goes_with_its_history(store: Store) -> None:
     now = 92 * DAY
     assert expired(store, [], now, days=0) == []
     assert expired(store, [], now, days=90) == [old]
+    store.note_requester(store.need(old), Requester(7, "alice"))
     retire(store, [old], now)
+    assert store.requester(old) is None
     assert [row.id for row in store.select(None, None, ended=True)] == [waits, new]
     assert store.history(old) == []
     assert store.query("SELECT count(*) FROM history")[0][0] == 3
