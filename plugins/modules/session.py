@@ -202,7 +202,7 @@ session:
           type: int
           sample: 0
         local_rank:
-          description: The rank among the containers of its agent.
+          description: The rank among the containers of its agent. Containers that compute are counted apart from the others.
           type: int
           sample: 0
         address:

@@ -174,7 +174,6 @@ def session_document(content: bytes | str, path: str) -> Json:
 
 
 def session_id(value: object, sender: str) -> str:
-    """The ID of a session, which is also the name of a file."""
     if not UUID(value):
         raise refusal("answer", sender, ("session", "id"), value)
     return str(value)
@@ -257,8 +256,8 @@ _SESSION = {
     **_declared(),
     "id": UUID,
     "launch": UUID,
-    "name": by_rule(check_session_name),
-    "owner": by_rule(check_owner),
+    "name": by_rule(check_session_name, "session_name"),
+    "owner": by_rule(check_owner, "session_owner"),
     "group": WORD,
     "mode": matching("single-node|multi-node"),
     "size": whole(MOST, 1),
@@ -361,8 +360,8 @@ _RUNNING = [
 _SESSION_DOCUMENT = {
     "session": {
         "id": UUID,
-        "name": by_rule(check_session_name),
-        "owner": by_rule(check_owner),
+        "name": by_rule(check_session_name, "session_name"),
+        "owner": by_rule(check_owner, "session_owner"),
         "user": {"name": LOGIN, "uid": ID, "gid": ID},
     },
     "containers": [

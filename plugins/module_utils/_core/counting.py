@@ -88,7 +88,6 @@ class _Turn:
         self._pause = PERIOD
 
     def ended(self) -> bool:
-        """Whether the thread has ended."""
         begun = time.monotonic()
         self._worker.join(max(0.0, min(self._pause, self._deadline - begun)))
         if not self._worker.is_alive():

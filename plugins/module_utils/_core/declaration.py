@@ -59,7 +59,6 @@ def declared_choice(choices: Tuple[str, ...], description: str, **more: Any) -> 
 
 
 def declared_whole(default: int, bounds: Tuple[int, int], description: str, **more: Any) -> Any:
-    """A field that declares a variable with a whole number."""
     return declared("int", default, description, value_rules.within(*bounds), **more)
 
 

@@ -17,7 +17,6 @@ BY_DIGEST = "cluster-compute/by-digest:"
 
 
 def registry_of(reference: str) -> str:
-    """The registry of a reference."""
     first, slash, _rest = reference.partition("/")
     is_host = slash and ("." in first or ":" in first or first == "localhost")
     return first if is_host else HUB

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import ipaddress
 import json
+from functools import partial
 from typing import Callable, Mapping
 
 from .constants import (
+    LABEL_BEGAN,
     LABEL_CONTAINER,
     LABEL_FABRIC,
     LABEL_FIRST,
+    LABEL_FOLDERS,
     LABEL_HOST_PORTS,
     LABEL_LAUNCH,
     LABEL_RELAY,
@@ -30,6 +33,7 @@ from .forms import (
     WORD,
     Rule,
     Whole,
+    a_line,
     a_text,
     an_address,
     fault,
@@ -62,7 +66,6 @@ def _passes(check: Callable[[str], object], text: str) -> bool:
 
 
 def _json(rule: Rule) -> Callable[[str], bool]:
-    """The rule of a label that is a document."""
     return lambda text: fault(rule, json.loads(text)) is None
 
 
@@ -79,14 +82,16 @@ def _is_placement(text: str) -> bool:
 
 _CHECKS: Mapping[str, Callable[[str], object]] = {
     LABEL_SESSION: UUID,
-    LABEL_SESSION + ".name": check_session_name,
-    LABEL_SESSION + ".owner": check_owner,
+    LABEL_SESSION + ".name": partial(check_session_name, "session_name"),
+    LABEL_SESSION + ".owner": partial(check_owner, "session_owner"),
     LABEL_SESSION + ".group": WORD,
     LABEL_SESSION + ".mode": WORD,
     LABEL_SESSION + ".size": _NUMBER,
     LABEL_SESSION + ".placement": _is_placement,
     LABEL_SESSION + ".subnet": ipaddress.IPv4Network,
     LABEL_SESSION + ".request": WORD,
+    LABEL_BEGAN: matching(r"[0-9]{1,10}(\.[0-9]{1,9})?"),
+    LABEL_FOLDERS: _json([a_line]),
     LABEL_FABRIC: ipaddress.IPv4Network,
     LABEL_FIRST: matching("[0-9]{1,4}(,[0-9]{1,4})*"),
     LABEL_HOST_PORTS: matching("[0-9]{1,5},[0-9]{1,5}"),

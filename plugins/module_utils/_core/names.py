@@ -36,8 +36,8 @@ _NOUNS = (
 ).split()
 
 
-def check_session_name(name: object, variable: str = "session_name") -> str:
-    """A session's name, which may be given by another variable. Raises InputError with the rule."""
+def check_session_name(variable: str, name: object) -> str:
+    """A session's name. Raises InputError with the rule."""
     if isinstance(name, int) and not isinstance(name, bool):
         rule = "must be in quotes: YAML reads some names as numbers, such as 012345 as 5349"
         raise InputError(variable, name, rule)
@@ -47,13 +47,13 @@ def check_session_name(name: object, variable: str = "session_name") -> str:
     return name
 
 
-def check_owner(owner: object) -> str:
+def check_owner(variable: str, owner: object) -> str:
     """An owner's name. Raises InputError with the rule."""
     if not isinstance(owner, str) or not _OWNER.fullmatch(owner):
         rule = "must have 1 to 32 letters, digits, '-' or '_', and must start and end with a letter or digit"
-        raise InputError("session_owner", owner, rule)
+        raise InputError(variable, owner, rule)
     if owner == ALL_OWNERS:
-        raise InputError("session_owner", owner, "is reserved: it stands for all owners in lists")
+        raise InputError(variable, owner, "is reserved: it stands for all owners in lists")
     return owner
 
 

@@ -88,12 +88,10 @@ def run_all(
 
 
 def first_error(outcomes: Iterable[Outcome[Item, Value]]) -> Optional[Exception]:
-    """The error of the first item, in order, that has one."""
     return next((outcome.error for outcome in outcomes if outcome.error is not None), None)
 
 
 def error_of(function: Callable[[], object]) -> Optional[Exception]:
-    """The error that a call raises, or None."""
     outcome: Outcome[None, object] = Outcome(None)
     _settle(lambda _none: function(), outcome)
     return outcome.error

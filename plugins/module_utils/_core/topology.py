@@ -8,10 +8,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from typing import Dict, List, Sequence, Tuple
+from itertools import count
+from typing import Dict, Hashable, Iterable, Iterator, List, Sequence, Tuple
 
-from .constants import ROLE_NAME
 from .model import App, Container, Plan, Role, Session
 
 MAIN = "main"
@@ -37,7 +38,7 @@ class Member:
 def members(size: int, roles: Sequence[Role] = ()) -> List[Member]:
     """All members in rank order: main1, sub1, sub2 … (sub9 before sub10); with roles, role by role."""
     counts = [(role.name, role.size) for role in roles] or [(MAIN, 1), (SUB, size - 1)]
-    places = [(role, index) for role, count in counts for index in range(1, count + 1)]
+    places = [(role, index + 1) for role, most in counts for index in range(most)]
     return [Member(role, index, rank) for rank, (role, index) in enumerate(places)]
 
 
@@ -53,20 +54,13 @@ def order_of(hostname: str) -> Tuple[bool, str, int]:
 
 def replicas(roles: Sequence[str]) -> str:
     """The number of containers of each role, in the order in which the roles appear."""
-    counts: Dict[str, int] = {}
-    for role in roles:
-        counts[role] = counts.get(role, 0) + 1
-    return ",".join("%s:%d" % pair for pair in counts.items())
+    return ",".join("%s:%d" % pair for pair in Counter(roles).items())
 
 
-def local_ranks(agents: Sequence[str]) -> List[int]:
-    """The place of each rank among the ranks on the same agent, given every rank's agent in rank order."""
-    seen: Dict[str, int] = {}
-    result = []
-    for agent in agents:
-        result.append(seen.get(agent, 0))
-        seen[agent] = result[-1] + 1
-    return result
+def local_ranks(places: Iterable[Hashable]) -> List[int]:
+    """The number of each rank among the ranks in the same place, such as an agent, from the places in rank order."""
+    counts: Dict[Hashable, Iterator[int]] = defaultdict(count)
+    return [next(counts[place]) for place in places]
 
 
 def waves(roles: Sequence[Role]) -> List[Tuple[str, ...]]:
@@ -106,10 +100,6 @@ def role_of(hostname: str) -> str:
     'worker'
     """
     return hostname.rstrip("0123456789")
-
-
-def is_role_name(text: str) -> bool:
-    return re.fullmatch(ROLE_NAME, text, re.ASCII) is not None
 
 
 def ready_port(text: str) -> Tuple[int, str]:

@@ -54,7 +54,6 @@ class Bounds(Generic[_Number]):
 
 
 def within(least: int, most: int) -> Bounds[int]:
-    """The rule of a whole number."""
     return Bounds(check_whole, least, most)
 
 
@@ -87,7 +86,6 @@ def check_image(variable: str, value: Any) -> str:
 
 
 def bytes_from(least: int) -> Callable[[str, Any], int]:
-    """The rule of an amount of bytes."""
 
     def check(variable: str, value: Any) -> int:
         size = parse_bytes(value, variable)

@@ -55,7 +55,6 @@ def _differences(plan: Plan, request: Request, agents: Collection[str]) -> Itera
 
 
 def _of_places(plan: Plan, request: Request, agents: Collection[str]) -> Iterator[Difference]:
-    """The head chooses from what the request permits."""
     allowed = request.agents if request.agents_policy == "strict" else agents
     for container in plan.containers:
         if not 0 <= container.local_rank <= container.rank:

@@ -74,7 +74,6 @@ def failure(answers: Sequence[Answer], what: str) -> str:
 
 
 def worst(answers: Sequence[Answer]) -> int:
-    """The highest exit code."""
     return max((answer.code for answer in answers), default=0)
 
 

@@ -89,7 +89,6 @@ class FreeCapacity:
     has_fabric: bool = True
 
     def copy(self) -> FreeCapacity:
-        """A copy, to book on without a change of the original."""
         return replace(self, gpus=dict(self.gpus), cpu_ids=list(self.cpu_ids))
 
     def room(self, per_container: PerContainer) -> int:

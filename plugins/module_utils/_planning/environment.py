@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Dict, Mapping, Sequence, Tuple
 
@@ -40,7 +39,7 @@ def standard_environment(
         "BACKENDAI_KERNEL_ID": container.id,
         "BACKENDAI_SESSION_ID": session.id,
         "BACKENDAI_SESSION_NAME": session.name,
-        **ranks_of(session, containers, container, network.master_port),
+        **ranks_of(session, container, network.master_port),
         **tf_config(session, container, network.master_port),
         "OMP_NUM_THREADS": str(max(1, container.resources.millicpus // 1000)),
         # MPICH and its family: https://github.com/pmodels/mpich/blob/main/doc/wiki/how_to/Using_the_Hydra_Process_Manager.md
@@ -103,21 +102,18 @@ def _ranks(size: int, roles: Tuple[Tuple[str, int, bool], ...]) -> Mapping[str, 
     return {hostname: rank for rank, hostname in enumerate(computing)}
 
 
-def ranks_of(session: Session, containers: Sequence[Container], container: Container, port: int) -> Dict[str, str]:
+def ranks_of(session: Session, container: Container, port: int) -> Dict[str, str]:
     """The place of a container among those that compute. The others have no rank: with one, they would join the training."""
     ranks = computing_ranks(session)
     master = {"MASTER_ADDR": next(iter(ranks)), "MASTER_PORT": str(port)}
     if container.hostname not in ranks:
         return master
-    rank, local_rank = str(ranks[container.hostname]), container.local_rank
-    if session.roles:
-        before = containers[: container.rank]
-        local_rank = sum(other.agent == container.agent and other.hostname in ranks for other in before)
+    rank = str(ranks[container.hostname])
     return {
         "WORLD_SIZE": str(len(ranks)),
         "WORLD_RANK": rank,
         "RANK": rank,
-        "LOCAL_RANK": str(local_rank),
+        "LOCAL_RANK": str(container.local_rank),
         **master,
         # Read by Lightning, and by launchers that start one process for each container.
         "NODE_RANK": rank,
@@ -163,15 +159,6 @@ def _addresses(hostnames: Tuple[str, ...], port: int) -> str:
 NONE, STATIC, ELASTIC = MODES = ("none", "static", "elastic")
 
 
-@dataclass(frozen=True)
-class Torchrun:
-    """``nodes`` is MIN:MAX, empty for all containers; ``restarts`` is how often torchrun starts the processes again."""
-
-    mode: str = NONE
-    nodes: str = ""
-    restarts: int = 3
-
-
 def check_nodes(variable: str, value: Any) -> str:
     """``MIN:MAX``.
 
@@ -182,42 +169,3 @@ def check_nodes(variable: str, value: Any) -> str:
     if value != "" and (found is None or int(found.group(1)) > int(found.group(2))):
         raise InputError(variable, value, "must be MIN:MAX, as in 1:3, with MIN at least 1 and at most MAX")
     return str(value)
-
-
-def check_torchrun(torchrun: Torchrun, size: int) -> None:
-    """The rules between the variables of torchrun and the size of the session. Raises InputError."""
-    if torchrun.nodes and torchrun.mode != ELASTIC:
-        raise InputError("session_torchrun_nodes", torchrun.nodes, "needs session_torchrun elastic")
-    if torchrun.nodes and int(torchrun.nodes.partition(":")[2]) != size:
-        rule = "must end with session_cluster_size, which is %d: torchrun runs in every container" % size
-        raise InputError("session_torchrun_nodes", torchrun.nodes, rule)
-
-
-def torchrun_environment(torchrun: Torchrun, session: Session, container: Container, port: int) -> Dict[str, str]:
-    """The variables of one container: as many processes as it has GPUs, else one; none if it does not compute."""
-    ranks = computing_ranks(session)
-    if container.hostname not in ranks:
-        return {}
-    main = next(iter(ranks))
-    processes = str(len(container.resources.devices) or 1)
-    if torchrun.mode == STATIC:
-        return {
-            "PET_NNODES": str(len(ranks)),
-            "PET_NODE_RANK": str(ranks[container.hostname]),
-            "PET_NPROC_PER_NODE": processes,
-            "PET_MASTER_ADDR": main,
-            "PET_MASTER_PORT": str(port),
-        }
-    if torchrun.mode == ELASTIC:
-        return {
-            "PET_NNODES": torchrun.nodes or "1:%d" % len(ranks),
-            "PET_NPROC_PER_NODE": processes,
-            "PET_RDZV_BACKEND": "c10d",
-            "PET_RDZV_ENDPOINT": "%s:%d" % (main, port),
-            "PET_RDZV_ID": session.id,
-            "PET_MAX_RESTARTS": str(torchrun.restarts),
-            # The processes need a store of their own: a shared one keeps keys of the processes before a restart, and the
-            # container that rejoins ends the whole training with DistStoreError.
-            "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
-        }
-    return {}

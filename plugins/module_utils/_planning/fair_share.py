@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Set, Tuple
 
@@ -37,50 +36,31 @@ class Holding(NamedTuple):
         return max(0.0, min(now if self.ended is None else self.ended, last) - max(self.began, first))
 
 
-@dataclass
-class Amounts:
-    """Amounts times seconds: CPU-seconds, GiB-seconds of memory, GPU-seconds; and the number of sessions."""
-
-    cpu_seconds: float = 0.0
-    memory_seconds: float = 0.0
-    gpu_seconds: float = 0.0
-    sessions: int = 0
-
-    def add(self, holding: Holding, seconds: float) -> None:
-        self.cpu_seconds += holding.millicpus / 1000.0 * seconds
-        self.memory_seconds += holding.memory / _GIB * seconds
-        self.gpu_seconds += holding.gpus * seconds
-
-
 def usage(holdings: Iterable[Holding], groups: Mapping[str, Iterable[str]], now: float) -> List[Json]:
     """A line for each month and owner, and for each month and group of owners, oldest first.
 
     ``groups`` maps groups to their owners. Months are those of UTC.
     """
-    sums: Dict[Tuple[str, str, str], Amounts] = {}
+    sums: Dict[Tuple[str, str, str], List[float]] = {}
     seen: Dict[Tuple[str, str, str], Set[str]] = {}
     for holding in holdings:
         keys = [("owner", holding.owner)] + [
             ("group", name) for name, owners in groups.items() if holding.owner in owners
         ]
+        each = (holding.millicpus / 1000.0, holding.memory / _GIB, holding.gpus)
         for month, first, last in _months(holding.began, now if holding.ended is None else holding.ended):
-            for kind, name in keys:
-                key = (month, kind, name)
-                sums.setdefault(key, Amounts()).add(holding, holding.seconds(now, first, last))
+            hours = holding.seconds(now, first, last) / 3600
+            for key in ((month, *whose) for whose in keys):
+                sums[key] = [total + amount * hours for total, amount in zip(sums.get(key, [0.0] * 3), each)]
                 seen.setdefault(key, set()).add(holding.session)
+    names = ("cpu_hours", "memory_gib_hours", "gpu_hours")
     return [
         {
-            "month": month,
-            "kind": kind,
-            "name": name,
-            "sessions": len(seen[month, kind, name]),
-            "cpu_hours": round(amounts.cpu_seconds / 3600, 3),
-            "memory_gib_hours": round(amounts.memory_seconds / 3600, 3),
-            "gpu_hours": round(amounts.gpu_seconds / 3600, 3),
+            **dict(zip(("month", "kind", "name"), key)),
+            "sessions": len(seen[key]),
+            **{name: round(total, 3) for name, total in zip(names, sums[key])},
         }
-        for (month, kind, name), amounts in sorted(
-            sums.items(), key=lambda item: (item[0][0], item[0][1] == "group", item[0][2])
-        )
+        for key in sorted(sums, key=lambda key: (key[0], key[1] == "group", key[2]))
     ]
 
 

@@ -47,7 +47,7 @@ from .._core.names import container_names, network_name
 from .._core.reports import Agent
 from .._core.topology import Member, local_ranks
 from .addresses import Subnet, host_subnet, slot_of
-from .environment import standard_environment, torchrun_environment
+from .environment import ELASTIC, STATIC, computing_ranks, standard_environment
 from .placement import Placement, rdma_environment, rdma_ports_in
 from .request import Request
 
@@ -126,13 +126,16 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
     )
     labels = _session_labels(session, inputs)
     network = _network(session, inputs, labels, request.network_encrypted)
-    ranks = inputs.local_ranks or local_ranks(inputs.placement.agents)
+    # Containers that compute are counted apart from the others.
+    idle = {role.name for role in request.roles if not role.compute}
+    places = [(agent, one.role in idle) for agent, one in zip(inputs.placement.agents, request.members)]
+    ranks = inputs.local_ranks or local_ranks(places)
     containers = [_container(session, network, inputs, member, ranks[member.rank]) for member in request.members]
     environments = [
         {
             **standard_environment(session, network, containers, container),
             **(_rdma(network, inputs, container) if request.rdma else {}),
-            **torchrun_environment(request.torchrun, session, container, network.master_port),
+            **_torchrun(request, session, container, network.master_port),
         }
         for container in containers
     ]
@@ -142,6 +145,36 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
 def _rdma(network: Network, inputs: PlanInputs, container: Container) -> Dict[str, str]:
     address = network.on_fabric(container.address) if network.fabric else ""
     return rdma_environment(inputs.rdma_ports.get(container.agent, ()), address)
+
+
+def _torchrun(request: Request, session: Session, container: Container, port: int) -> Dict[str, str]:
+    """The variables of one container: as many processes as it has GPUs, else one; none if it does not compute."""
+    ranks = computing_ranks(session)
+    if container.hostname not in ranks:
+        return {}
+    main = next(iter(ranks))
+    processes = str(len(container.resources.devices) or 1)
+    if request.torchrun_mode == STATIC:
+        return {
+            "PET_NNODES": str(len(ranks)),
+            "PET_NODE_RANK": str(ranks[container.hostname]),
+            "PET_NPROC_PER_NODE": processes,
+            "PET_MASTER_ADDR": main,
+            "PET_MASTER_PORT": str(port),
+        }
+    if request.torchrun_mode == ELASTIC:
+        return {
+            "PET_NNODES": request.torchrun_nodes or "1:%d" % len(ranks),
+            "PET_NPROC_PER_NODE": processes,
+            "PET_RDZV_BACKEND": "c10d",
+            "PET_RDZV_ENDPOINT": "%s:%d" % (main, port),
+            "PET_RDZV_ID": session.id,
+            "PET_MAX_RESTARTS": str(request.torchrun_restarts),
+            # The processes need a store of their own: a shared one keeps keys of the processes before a restart, and the
+            # container that rejoins ends the whole training with DistStoreError.
+            "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+        }
+    return {}
 
 
 def with_user_environment(plan: Plan, rendered: Sequence[Mapping[str, str]]) -> Plan:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Tuple
+from typing import Any, Dict, Tuple
 
 from .._core import value_rules
 from .._core.documents import Json
@@ -29,6 +29,7 @@ COLUMNS = (
     *("started", "end", "result", "agents", "folders", "apps", "reason"),
 )
 ALL_COLUMNS = "all"
+_OF_LIST: Dict[str, Any] = {"prefix": "sessions_", "read_by": (LIST,)}
 
 
 def _check_columns(variable: str, value: Any) -> Any:
@@ -68,15 +69,13 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         ("table", "json", "html", "file"),
         "V(table), V(json) for programs, V(html) for a page, or V(file) for the request of the session O(session_name) as a session "
         "file.",
-        prefix="sessions_",
-        read_by=(LIST,),
+        **_OF_LIST,
     ),
     names(
         "columns",
         "Columns of the table of sessions, or V([all]). If empty, the usual ones.",
         _check_columns,
-        prefix="sessions_",
-        read_by=(LIST,),
+        **_OF_LIST,
     ),
     text(
         "page",
@@ -84,16 +83,14 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         rules.check_path,
         path=True,
         default="sessions.html",
-        prefix="sessions_",
-        read_by=(LIST,),
+        **_OF_LIST,
     ),
     text(
         "file",
         "File on the controller that also gets sessions, owners and agents as JSON, with mode 0600. Empty for none.",
         rules.check_path,
         path=True,
-        prefix="sessions_",
-        read_by=(LIST,),
+        **_OF_LIST,
     ),
     text(
         "metrics",
@@ -109,8 +106,7 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         "V(running) for sessions that have not ended, V(finished) for those that were terminated or ended by themselves, V(other) "
         "for those that failed to launch or were canceled. If empty, all that have not ended.",
         _check_state,
-        prefix="sessions_",
-        read_by=(LIST,),
+        **_OF_LIST,
     ),
     Variable(
         "limit",
@@ -118,8 +114,7 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         None,
         "Number of ended sessions to list, the newest ones; V(0) for all. By default 200 for people, all as JSON or in a file.",
         _check_limit,
-        prefix="sessions_",
-        read_by=(LIST,),
+        **_OF_LIST,
     ),
     choice("format", ("table", "json"), "V(table), or V(json) for programs.", prefix="policy_", read_by=(POLICY,)),
     choice("format", ("table", "csv", "json"), "V(table), V(csv) or V(json).", prefix="usage_", read_by=(USAGE,)),

@@ -12,16 +12,16 @@ from typing import Any, Dict, List, Mapping, Tuple
 
 from .._core.errors import InputError
 from .._core.names import check_owner
-from .._core.units import parse_bytes, parse_cpus
-from .._core.value_rules import check_boolean, check_whole, one_of
-from .addresses import parse_port_range
-from .rules import check_group, check_list, check_texts, seconds_up_to
+from .._core.units import parse_cpus
+from .._core.value_rules import bytes_from, check_boolean, one_of, within
+from .rules import check_group, check_list, check_port_range, check_texts, seconds_up_to
 
 VARIABLE = "agent_policy"
 _MOST = 2**31 - 1
 _LONGEST = 512
 _YEAR = 365 * 86400
 _MONTH = 30 * 86400
+_number = seconds_up_to(_MOST)
 ANY, PLAIN, OWN, NONE = "any", "plain", "own", "none"
 
 
@@ -31,20 +31,8 @@ def _mapping(variable: str, data: object) -> Mapping[str, Any]:
     return data or {}
 
 
-def _whole(least: int, most: int = _MOST) -> Any:
-    return lambda variable, value: check_whole(variable, value, least, most)
-
-
-def _bytes(variable: str, value: object) -> int:
-    return parse_bytes(value, variable)
-
-
-def _number(variable: str, value: object) -> float:
-    return seconds_up_to(_MOST)(variable, value)
-
-
 def _positive(variable: str, value: object) -> float:
-    number = _number(variable, value)
+    number: float = _number(variable, value)
     if not number:
         raise InputError(variable, value, "must be greater than 0")
     return number
@@ -71,13 +59,10 @@ def _resource_groups(variable: str, value: object) -> Tuple[str, ...]:
     return tuple(check_group(variable, name) for name in check_list(variable, value))
 
 
-def _ports(variable: str, value: object) -> str:
-    return "%d-%d" % parse_port_range(str(value), variable)
-
-
 def _shares(variable: str, value: object) -> Dict[str, float]:
     return {
-        check_owner(name): _positive(f"{variable}.{name}", part) for name, part in _mapping(variable, value).items()
+        check_owner("session_owner", name): _positive(f"{variable}.{name}", part)
+        for name, part in _mapping(variable, value).items()
     }
 
 
@@ -95,29 +80,29 @@ class Limits:
     each owner that wait.
     """
 
-    sessions: int | None = _limit(_whole(0))
-    containers: int | None = _limit(_whole(0))
+    sessions: int | None = _limit(within(0, _MOST))
+    containers: int | None = _limit(within(0, _MOST))
     cpus: int | None = _limit(lambda variable, value: parse_cpus(value, variable))
-    memory: int | None = _limit(_bytes)
+    memory: int | None = _limit(bytes_from(0))
     gpus: float | None = _limit(_number)
     resource_groups: Tuple[str, ...] | None = _limit(_resource_groups)
     images: Tuple[str, ...] | None = _limit(_words)
     mounts: Tuple[str, ...] | None = _limit(_folders)
     volumes: str | None = _limit(one_of(ANY, PLAIN, OWN, NONE))
     public_apps: bool | None = _limit(check_boolean)
-    port_range: str | None = _limit(_ports)
-    lifetime: int | None = _limit(_whole(1, _YEAR))
-    idle_timeout: int | None = _limit(_whole(1, _MONTH))
-    priority: int | None = _limit(_whole(0, 100))
-    pids: int | None = _limit(_whole(64))
-    logs: int | None = _limit(_bytes)
-    disk: int | None = _limit(_bytes)
+    port_range: str | None = _limit(check_port_range)
+    lifetime: int | None = _limit(within(1, _YEAR))
+    idle_timeout: int | None = _limit(within(1, _MONTH))
+    priority: int | None = _limit(within(0, 100))
+    pids: int | None = _limit(within(64, _MOST))
+    logs: int | None = _limit(bytes_from(0))
+    disk: int | None = _limit(bytes_from(0))
     rdma: bool | None = _limit(check_boolean)
     fabric: bool | None = _limit(check_boolean)
     host_network: bool | None = _limit(check_boolean)
     commit: bool | None = _limit(check_boolean)
-    waiting: int | None = _limit(_whole(0))
-    patience: int | None = _limit(_whole(1, _YEAR))
+    waiting: int | None = _limit(within(0, _MOST))
+    patience: int | None = _limit(within(1, _YEAR))
 
 
 @dataclass(frozen=True)
@@ -192,7 +177,8 @@ def parse_policy(data: object) -> SitePolicy:
     return SitePolicy(
         default=_ruled(Limits, VARIABLE + ".default", entry.get("default")),
         owners={
-            check_owner(name): _ruled(Limits, f"{VARIABLE}.owners.{name}", value) for name, value in owners.items()
+            check_owner("session_owner", name): _ruled(Limits, f"{VARIABLE}.owners.{name}", value)
+            for name, value in owners.items()
         },
         groups={str(name): _group(f"{VARIABLE}.groups.{name}", value) for name, value in groups.items()},
         queue=_ruled(QueueRules, VARIABLE + ".queue", entry.get("queue")),
@@ -201,7 +187,9 @@ def parse_policy(data: object) -> SitePolicy:
 
 def _group(variable: str, data: object) -> OwnerGroup:
     entry = dict(_mapping(variable, data))
-    owners = tuple(check_owner(name) for name in check_list(variable + ".owners", entry.pop("owners", ())))
+    owners = tuple(
+        check_owner("session_owner", name) for name in check_list(variable + ".owners", entry.pop("owners", ()))
+    )
     return OwnerGroup(owners, _ruled(Limits, variable, entry))
 
 

@@ -29,10 +29,11 @@ from .._core.declaration import (
 )
 from .._core.documents import Document, digest, sparse
 from .._core.model import App, Mount, Role, Secret, User
+from .._core.names import check_owner, check_session_name
 from .._core.topology import Member, members
 from . import app_rules, mount_rules, role_rules, rules, secret_rules
 from .capacity import PerContainer
-from .environment import MODES, Torchrun, check_nodes
+from .environment import MODES, check_nodes
 from .placement import Demand
 from .start_rules import StartSettings
 from .variable import (
@@ -64,7 +65,7 @@ class NamedRequest(Document):
         "",
         "Name of the session: 4 to 64 letters, digits, C(-), C(_) and C(.), starting and ending with a letter or digit; "
         "unique among the live sessions of an owner.",
-        rules.check_name,
+        check_session_name,
         read_by=(LAUNCH, TERMINATE, LOGS, LIST, EXEC, COPY, APPS, COMMIT, RESTART),
         notes={
             LAUNCH: "If empty, a readable pair of words is chosen.",
@@ -80,7 +81,7 @@ class NamedRequest(Document):
         "",
         "Owner of the session: 1 to 32 letters, digits, C(-) or C(_), starting and ending with a letter or digit. If empty, "
         "the controller's user.",
-        rules.check_session_owner,
+        check_owner,
         read_by=(LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, USAGE, COMMIT, RESTART),
         notes={
             LAUNCH: "Owners separate sessions by name. They do not restrict anyone who has access to the head.",
@@ -278,11 +279,6 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         """The digest of all settings that make the session what it is."""
         return digest(sparse(self))
 
-    @property
-    def torchrun(self) -> Torchrun:
-        """How torchrun trains over the session."""
-        return Torchrun(self.torchrun_mode, self.torchrun_nodes, self.torchrun_restarts)
-
     def differences(self, other: Request) -> List[str]:
         """The fields in which two requests differ, as ``millicpus`` or ``environment``; empty if they ask for the same session."""
         mine, theirs = self.to_json(), other.to_json()
@@ -313,7 +309,6 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
 
     @property
     def members(self) -> List[Member]:
-        """The places of its containers, in rank order."""
         return members(self.size, self.roles)
 
     def part_of(self, role: str) -> Role:
@@ -321,7 +316,6 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         return next((part for part in self.parts if part.name == role), self.parts[0])
 
     def total(self, amount: str) -> float:
-        """The sum of an amount over all containers."""
         return sum(part.size * float(getattr(part, amount)) for part in self.parts)
 
 

@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import HOST, MULTI_NODE, RELOCATE, SINGLE_NODE
+from .._core.documents import picked
 from .._core.errors import InputError
 from .._core.model import App, Role
 from .._core.topology import NOT_COMPUTING, waves
 from .._core.units import show_bytes
 from .addresses import is_in_pools, prefix_for
 from .app_rules import check_apps_of_role
-from .environment import check_torchrun
+from .environment import ELASTIC
 from .request import REQUEST_VARIABLES, Request
 from .rules import LARGEST, check_environment
 from .secret_rules import check_beside
@@ -52,7 +53,7 @@ def _with_roles(request: Request, given: Tuple[Dict[str, Any], ...]) -> Request:
     if not given:
         return request
     names = ("image", "millicpus", "memory", "shm", "gpus", "group", "per_agent")
-    of_session = {**{name: getattr(request, name) for name in names}, "pinned": request.cpu_pinning}
+    of_session = {**picked(request, *names), "pinned": request.cpu_pinning}
     roles = tuple(
         Role(**{**of_session, "compute": one["name"] not in NOT_COMPUTING, **one, "apps": _apps_of(one)})
         for one in given
@@ -135,7 +136,7 @@ def check_together(request: Request) -> None:
     if request.name in request.after:
         raise InputError("session_after", request.name, "must not be the session itself")
     _check_pools(request)
-    check_torchrun(request.torchrun, sum(part.size for part in request.parts if part.compute))
+    _check_torchrun(request)
     for part in request.parts:
         check_beside(request.secrets, {**request.environment, **part.environment}, request.mounts)
     if request.shm > request.memory:
@@ -158,6 +159,15 @@ def check_together(request: Request) -> None:
     _check_on_lost(request)
     _check_once("mounts", "target of one mount", [mount.target for mount in request.mounts])
     _check_once("apps", "name of one app", [app.name for app in request.apps])
+
+
+def _check_torchrun(request: Request) -> None:
+    size = sum(part.size for part in request.parts if part.compute)
+    if request.torchrun_nodes and request.torchrun_mode != ELASTIC:
+        raise InputError("session_torchrun_nodes", request.torchrun_nodes, "needs session_torchrun elastic")
+    if request.torchrun_nodes and int(request.torchrun_nodes.partition(":")[2]) != size:
+        rule = "must end with session_cluster_size, which is %d: torchrun runs in every container" % size
+        raise InputError("session_torchrun_nodes", request.torchrun_nodes, rule)
 
 
 def _check_once(variable: str, what: str, values: Sequence[str]) -> None:

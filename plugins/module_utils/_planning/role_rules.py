@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, Mapping, Tuple
 
+from .._core import forms
 from .._core.constants import RELAY_ROLE
 from .._core.errors import InputError
-from .._core.topology import MAIN, is_role_name, ready_port
+from .._core.topology import MAIN, ready_port
 from .._core.value_rules import check_boolean, check_image, check_text, within
 from . import rules
 from .variable import APP, PUBLISHED, Documentation
@@ -128,7 +129,7 @@ def check_roles(variable: str, value: Any) -> Tuple[Dict[str, Any], ...]:
 def _given(variable: str, item: Any) -> Dict[str, Any]:
     entry = rules.check_entry(variable, item, tuple(ROLE), ("name",))
     name = check_text(variable, entry["name"])
-    if not is_role_name(name) or name in _RESERVED:
+    if not forms.ROLE(name) or name in _RESERVED:
         rule = (
             "must have at most 16 lower-case letters, digits and '-', begin and end with a letter, and must not be %s"
         )

@@ -12,7 +12,7 @@ from typing import Any, Dict, Mapping, Sequence, Tuple
 
 from .._core.errors import InputError
 from .._core.model import User
-from .._core.names import check_owner, check_session_name, check_variable_name
+from .._core.names import check_variable_name
 from .._core.units import parse_bytes, parse_cpus
 from .._core.value_rules import Bounds, bytes_from, check_text, check_whole
 from .addresses import check_pools, parse_port_range
@@ -169,16 +169,6 @@ def check_user(variable: str, value: Any) -> User:
     return User(uid=uid, gid=check_whole(f"{variable}: gid", entry.get("gid", uid), 1, most))
 
 
-def check_name(_variable: str, value: Any) -> str:
-    """The name of a session."""
-    return check_session_name(value)
-
-
-def check_other_name(variable: str, value: Any) -> str:
-    """The name of a session, given by another variable than C(session_name)."""
-    return check_session_name(value, variable)
-
-
 def is_name_pattern(value: Any) -> bool:
     """
     >>> is_name_pattern("sweep-*"), is_name_pattern("sweep-1")
@@ -194,16 +184,10 @@ def check_name_pattern(variable: str, value: Any) -> str:
     return str(value)
 
 
-def check_session_owner(_variable: str, value: Any) -> str:
-    """The owner of a session."""
-    return check_owner(value)
-
-
 def check_network_pool(variable: str, value: Any) -> Tuple[str, ...]:
-    """Address pools that sessions take their subnets from."""
     return tuple(check_pools(check_list(variable, value)))
 
 
-def check_port_range(_variable: str, value: Any) -> str:
+def check_port_range(variable: str, value: Any) -> str:
     """``FIRST-LAST``."""
-    return "%d-%d" % parse_port_range(value)
+    return "%d-%d" % parse_port_range(value, variable)

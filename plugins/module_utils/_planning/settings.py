@@ -14,6 +14,7 @@ from typing import Any, Dict, Mapping, Tuple
 
 from .._core import value_rules
 from .._core.errors import InputError
+from .._core.names import check_session_name
 from . import rules
 from .access import ACCESS_SETTINGS
 from .catalogue import check_environments
@@ -127,12 +128,16 @@ _LEASE = (
     "A launch adds O(session_bootstrap_timeout) if there is a bootstrap script, O(session_pull_timeout) for each image that an agent "
     "may pull, and O(session_apps_timeout) with apps and for each role that becomes ready."
 )
+_OF_REGISTRY: Dict[str, Any] = {
+    "read_by": (LAUNCH, SCHEDULE),
+    "notes": {SCHEDULE: "A waiting session does not keep it."},
+}
 
 SETTINGS: Tuple[Variable, ...] = (
     text(
         "like",
         "Session of the same owner that runs or has ended, whose variables hold where none is given, except values of secrets.",
-        rules.check_other_name,
+        check_session_name,
     ),
     text(
         "devcontainer",
@@ -220,20 +225,17 @@ SETTINGS: Tuple[Variable, ...] = (
         "registry",
         "Registry that O(session_registry_username) is for. Images of other registries are pulled without that login.",
         default="docker.io",
-        read_by=(LAUNCH, SCHEDULE),
-        notes={SCHEDULE: "A waiting session does not keep it."},
+        **_OF_REGISTRY,
     ),
     text(
         "registry_username",
         "User who logs in to O(session_registry). If empty, the login that C(docker login) has left on the controller.",
-        read_by=(LAUNCH, SCHEDULE),
-        notes={SCHEDULE: "A waiting session does not keep it."},
+        **_OF_REGISTRY,
     ),
     text(
         "registry_password",
         "Password or access token of that user.",
-        read_by=(LAUNCH, SCHEDULE),
-        notes={SCHEDULE: "A waiting session does not keep it."},
+        **_OF_REGISTRY,
         secret=True,
     ),
     text(

@@ -14,6 +14,7 @@ from typing import Any, Tuple
 
 from .._core.declaration import declared, declared_whole
 from .._core.errors import InputError
+from .._core.names import check_session_name
 from .._core.value_rules import check_whole
 from . import rules
 
@@ -28,7 +29,7 @@ _RULE = (
 
 def check_after(variable: str, value: Any) -> Tuple[str, ...]:
     """The names of other sessions, each once."""
-    names = tuple(dict.fromkeys(rules.check_other_name(variable, name) for name in rules.check_names(variable, value)))
+    names = tuple(dict.fromkeys(check_session_name(variable, name) for name in rules.check_names(variable, value)))
     if len(names) > _MOST_NAMES:
         raise InputError(variable, ", ".join(names), "must have at most %d names" % _MOST_NAMES)
     return names

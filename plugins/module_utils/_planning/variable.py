@@ -94,7 +94,6 @@ def flag(name: str, description: str, **more: Any) -> Variable:
 
 
 def whole(name: str, default: int, bounds: Tuple[int, int], description: str, **more: Any) -> Variable:
-    """A variable with a whole number."""
     return Variable(name, "int", default, description, value_rules.within(*bounds), **more)
 
 

@@ -69,7 +69,7 @@ def user_of(values: Mapping[str, Any]) -> User:
 
 def plan_of(name: str, members: Sequence[Member], found: Mapping[str, Sequence[Json]], user: User) -> Plan:
     """The plan of a set, from what each host has found by the names of its members. Raises InputError, ConflictError."""
-    check_session_name(name)
+    check_session_name("session_name", name)
     placed = [_placed(member, found) for member in members]
     _check_network(members, placed)
     _host, example = placed[0]

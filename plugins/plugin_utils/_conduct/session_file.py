@@ -15,9 +15,9 @@ import yaml
 from ...module_utils._core import states
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import InputError
+from ...module_utils._core.names import check_session_name
 from ...module_utils._head.details import PRIVATE
 from ...module_utils._planning.request import Request
-from ...module_utils._planning.rules import check_other_name
 from ...module_utils._planning.secret_rules import HIDDEN
 from ...module_utils._planning.written_request import variables_of
 from .._holder import login
@@ -52,7 +52,7 @@ def stored(play: Play, variable: str, name: str, owner: str) -> Json:
 
     Raises InputError, which names the variable, if the store has no request of this session.
     """
-    own = {"name": check_other_name(variable, name), "owner": owner or login(), "viewer": login()}
+    own = {"name": check_session_name(variable, name), "owner": owner or login(), "viewer": login()}
     with play.phase("check"):
         found = play.on_head("sessions.request", own)
     if found["request"] is None:

@@ -58,7 +58,7 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Jso
         table = catalogue.check_environments("session_environments", values.get("session_environments") or {})
         values = catalogue.with_environment(values, table)
     if entry_point == LAUNCH and values.get("session_mounts"):
-        owner = check_owner(values.get("session_owner") or login())
+        owner = check_owner("session_owner", values.get("session_owner") or login())
         values["session_mounts"] = with_owner(values["session_mounts"], owner)
     result: Json = {"changed": False, "variables": check_variables(entry_point, values)}
     if entry_point in _NEEDS_NAME and not values.get("session_name"):
@@ -192,7 +192,7 @@ def make_requests(values: Json, count: int) -> List[Request]:
     given["name"] = given["name"] or random_name()
     given["owner"] = given["owner"] or login()
     if not isinstance(given["name"], str):
-        check_session_name(given["name"])
+        check_session_name("session_name", given["name"])
     names = [given["name"]] if count == 1 else ["%s-%d" % (given["name"], number) for number in range(1, count + 1)]
     if shared_config.NAME in names:
         raise InputError(

@@ -24,7 +24,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.names import
 def test_a_login_name_becomes_a_valid_owner(login: str, owner: str) -> None:
     found = FilterModule().filters()["owner_from_login"](login)
     assert found == owner
-    assert check_owner(found) == owner
+    assert check_owner("session_owner", found) == owner
 
 
 def test_an_empty_login_name_means_the_default() -> None:

@@ -42,7 +42,7 @@ def test_the_holder_is_the_process_that_ansible_playbook_is() -> None:
 
 
 def test_the_login_is_an_owner() -> None:
-    assert check_owner(login()) == login()
+    assert check_owner("session_owner", login()) == login()
 
 
 def test_a_living_process_is_not_gone(process: subprocess.Popen[bytes]) -> None:

@@ -27,13 +27,13 @@ NAME_RULE = "must have 4 to 64 letters, digits, '-', '_' or '.', and must start 
 
 @pytest.mark.parametrize("name", ["abcd", "a--b", "train.v1_2-x", "1234", "A" * 64])
 def test_a_good_session_name_is_kept(name: str) -> None:
-    assert check_session_name(name) == name
+    assert check_session_name("session_name", name) == name
 
 
 def test_a_name_that_yaml_reads_as_a_number_must_be_in_quotes() -> None:
     """YAML reads 012345 as the number 5349."""
     with pytest.raises(InputError, match=r"^session_name: 5349: must be in quotes: YAML reads some names as numbers"):
-        check_session_name(0o12345)
+        check_session_name("session_name", 0o12345)
 
 
 @pytest.mark.parametrize(
@@ -58,24 +58,24 @@ def test_a_name_that_yaml_reads_as_a_number_must_be_in_quotes() -> None:
 )
 def test_a_bad_session_name_is_refused(name: object, shown: str) -> None:
     with pytest.raises(InputError) as refused:
-        check_session_name(name)
+        check_session_name("session_name", name)
     assert refused.value.message == "session_name: %s: %s" % (shown, NAME_RULE)
 
 
 @pytest.mark.parametrize("owner", ["a", "alice", "a-b_c", "9", "x" * 32])
 def test_a_good_owner_is_kept(owner: str) -> None:
-    assert check_owner(owner) == owner
+    assert check_owner("session_owner", owner) == owner
 
 
 @pytest.mark.parametrize("owner", ["", "a.b", "-a", "a_", "x" * 33, "a b", "a\n", 7, None])
 def test_a_bad_owner_is_refused(owner: object) -> None:
     with pytest.raises(InputError, match=r"^session_owner: .*must have 1 to 32 letters"):
-        check_owner(owner)
+        check_owner("session_owner", owner)
 
 
 def test_the_word_for_all_owners_is_no_owner() -> None:
     with pytest.raises(InputError, match=r"^session_owner: 'all': is reserved: it stands for all owners"):
-        check_owner("all")
+        check_owner("session_owner", "all")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_login_becomes_an_owner(login: str, owner: str) -> None:
 
 @given(st.text(max_size=80))
 def test_every_login_becomes_a_good_owner(login: str) -> None:
-    assert check_owner(owner_from_login(login))
+    assert check_owner("session_owner", owner_from_login(login))
 
 
 @pytest.mark.parametrize("name", ["A", "_x", "OMP_NUM_THREADS", "backendai_x", "a1"])
@@ -134,7 +134,7 @@ def test_other_variable_names_are_refused(name: object) -> None:
 
 def test_random_names_are_names_and_differ() -> None:
     names = {random_name(random.Random(seed)) for seed in range(200)}
-    assert all(check_session_name(name) == name for name in names)
+    assert all(check_session_name("session_name", name) == name for name in names)
     assert len(names) > 150
     assert random_name(random.Random(5)) == random_name(random.Random(5))
 

@@ -9,12 +9,13 @@ import json
 from typing import Any
 
 import pytest
-from samples import plan, request
+from samples import agent, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._planning.agreement import check_agreement
+from ansible_collections.cluster.compute.plugins.module_utils._planning.loss import moved_plan
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import host_lists
 
 PS, WORKER, EVALUATOR = {"name": "ps", "size": 2}, {"name": "worker", "size": 2}, {"name": "evaluator"}
@@ -44,6 +45,18 @@ def test_the_variables_of_a_session_with_roles() -> None:
     none = [None] * 4
     assert ranks == [["0", "3", "0", "0"], none, none, ["1", "3", "0", "1"], ["2", "3", "1", "2"], none]
     assert {one["MASTER_ADDR"] for one in found.values()} == {"main1"}
+
+
+@pytest.mark.parametrize("roles", [[WORKER], [PS, WORKER]])
+def test_a_container_that_moves_changes_no_rank_and_the_controller_accepts_the_plan(roles: list[Any]) -> None:
+    asked = request(name="train", cluster_mode="multi-node", on_lost="relocate", roles=roles)
+    names = "abbcd"[: asked.size - 1] + "e"
+    made = plan(asked, names)
+    places = {"worker1": (names[-1], made.main.resources)}
+    there = [agent(name) for name in dict.fromkeys(names)]
+    moved = moved_plan(made, asked, places, made.main.ports, there, {})
+    assert environments(moved) == environments(made)
+    check_agreement(moved, asked, names, "head1")
 
 
 CLUSTER = {
