@@ -64,9 +64,12 @@ class Store:
         with self._errors():
             self._db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None)
             if not is_whole:
-                with self.transaction():
-                    for statement in SCHEMA:
-                        self._db.execute(statement)
+                self._make_tables()
+
+    def _make_tables(self) -> None:
+        with self.transaction():
+            for statement in SCHEMA:
+                self._db.execute(statement)
 
     @classmethod
     def copy(cls, folder: str) -> Store:
