@@ -21,6 +21,7 @@ from .._core.image_reference import copy_name, digest_of, own_digest, registry_o
 from .._core.units import show_bytes
 from .._core.waiting import deadline_in
 from .client import Engine, UnreachableError
+from .connection import AbsentError
 from .error_text import clean
 from .image_archive import proven_ids, remove_names
 from .reports import architecture, content_of, image_entry
@@ -220,7 +221,10 @@ def load(engine: ImageEngine, options: Json) -> Json:
         )
         raise StateError(message % (engine.agent, options["name"]), engine.agent)
     with at_work(fcntl.LOCK_SH | fcntl.LOCK_NB):  # a commit holds its lock for minutes
-        return _loaded(engine, options, proven)
+        try:
+            return _loaded(engine, options, proven)
+        except AbsentError:  # that commit has removed the image before it had its name
+            return _loaded(engine, options, proven)
 
 
 def _loaded(engine: ImageEngine, options: Json, proven: Collection[str]) -> Json:
@@ -231,7 +235,10 @@ def _loaded(engine: ImageEngine, options: Json, proven: Collection[str]) -> Json
     except EngineError:
         _remove_partial(engine, before, options["content"])
         raise
-    loaded = engine.image(identity or options["id"]) or {}
+    found = engine.image(identity or options["id"])
+    if identity and found is None:
+        raise AbsentError(f"Image {identity[:19]} was removed while it was loaded; run this again.", engine.agent)
+    loaded = found or {}
     is_other = loaded.get("Id") != options["id"] and (not loaded or content_of(loaded) != options["content"])
     if is_other or (digest and loaded.get("Id") not in proven):
         if identity and identity not in before:

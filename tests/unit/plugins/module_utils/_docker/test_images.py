@@ -12,6 +12,7 @@ import pytest
 from engine_lab import archive
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import AbsentError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.images import (
     ImageEngine,
     PullCount,
@@ -88,3 +89,43 @@ def test_an_image_that_the_engine_could_not_unpack_is_removed(tmp_path: Path) ->
     with pytest.raises(EngineError, match="no space left"):
         load(engine, options)
     assert set(engine.images) == {"former", "named", "other"}
+
+
+class Sweeping(FullDisk):
+    """An engine on which a commit of the same owner removes a copy ``at`` a moment before the copy has its name, once."""
+
+    def __init__(self, at: str) -> None:
+        super().__init__()
+        self.at, self.loads, self.tags = at, 0, {}
+
+    def image(self, reference: str) -> Any:
+        return self.images.get(self.tags.get(reference, reference))
+
+    def load(self, _archive: Any) -> str:
+        self.loads += 1
+        self.images["copy"] = {**described("2"), "Id": "copy"}
+        self._sweep("load")
+        return "copy"
+
+    def tag(self, identity: str, name: str) -> None:
+        self._sweep("tag")
+        if identity not in self.images:
+            raise AbsentError("a1 could not name an image: No such image.", "a1")
+        self.tags[name] = identity
+
+    def info(self) -> Any:
+        return {}
+
+    def _sweep(self, moment: str) -> None:
+        if (self.loads, moment) == (1, self.at):
+            del self.images["copy"]
+
+
+@pytest.mark.parametrize("moment", ["load", "tag"])
+def test_a_copy_that_a_commit_removes_before_it_has_its_name_is_loaded_again(tmp_path: Path, moment: str) -> None:
+    """A commit holds its lock for minutes, so no copy waits for it."""
+    path = tmp_path / "image.tar"
+    path.write_bytes(archive({"manifest.json": (b'[{"Config": "2.json", "RepoTags": null, "Layers": []}]', 0o644)}))
+    engine = Sweeping(moment)
+    found = load(engine, {"name": "x:1", "path": str(path), "id": "copy", "content": content_of(described("2"))})
+    assert (found["id"], engine.tags, engine.loads) == ("copy", {"x:1": "copy"}, 2)
