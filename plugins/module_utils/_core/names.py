@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import re
+import uuid
 from typing import Tuple
 
 from .constants import CONFIG_FOLDER
@@ -125,3 +126,8 @@ def network_name(owner: str, session: str, session_id: str) -> str:
     """
     readable = (f"{owner}-{session}").replace(".", "-")[:54].rstrip("-_")
     return f"{readable}-{session_id[:8]}"
+
+
+def container_id(session_id: str, hostname: str) -> str:
+    """The ID of a container: main1 has the session's own, and that of a sub is derived from it."""
+    return session_id if hostname == "main1" else str(uuid.uuid5(uuid.UUID(session_id), hostname))

@@ -43,7 +43,7 @@ from .._core.constants import (
 )
 from .._core.documents import digest, sparse
 from .._core.model import App, Container, Mount, Network, Plan, Port, Session
-from .._core.names import container_names, network_name
+from .._core.names import container_id, container_names, network_name
 from .._core.reports import Agent
 from .._core.topology import Member, local_ranks
 from .addresses import Subnet, host_subnet, slot_of
@@ -205,11 +205,6 @@ def relaunched(plan: Plan, taken_names: Mapping[str, Collection[str]]) -> Plan:
             for container in plan.containers
         ),
     )
-
-
-def container_id(session_id: str, hostname: str) -> str:
-    """The ID of a container: main1 has the session's own, and that of a sub is derived from it."""
-    return session_id if hostname == "main1" else str(uuid.uuid5(uuid.UUID(session_id), hostname))
 
 
 def free_name(session: Session, hostname: str, taken: Collection[str]) -> str:

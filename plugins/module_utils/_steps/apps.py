@@ -11,12 +11,12 @@ from typing import List, Sequence
 
 from .._core.documents import Json
 from .._core.model import App, User
+from .._core.names import container_id
 from .._docker.apps import Apps
 from .._docker.client import Engine
 from .._docker.data_folders import check_mounts_answer
 from .._docker.relays import Relays
 from .._planning.addresses import parse_port_range
-from .._planning.plan import container_id
 from .._ssh.app_files import INDEX, parse_index, running
 from .._ssh.app_installer import AppInstaller, parse_tokens
 from .step import Agent

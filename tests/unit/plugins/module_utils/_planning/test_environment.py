@@ -12,7 +12,8 @@ import pytest
 from samples import SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import container_id, with_user_environment
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_id
+from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
 
 
 def environment(made: Plan, hostname: str) -> dict[str, str]:

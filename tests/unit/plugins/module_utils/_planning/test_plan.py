@@ -24,8 +24,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import BatchSettings, ContainerSettings
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import sparse
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Network, Plan, Port, Resources, Session
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_id
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import (
-    container_id,
     read_placement,
     show_placement,
     with_user_environment,
