@@ -24,6 +24,7 @@ from .._core.waiting import deadline_in, wait_until
 from .._docker.client import Engine, load_sdk
 from .._docker.data_folders import silent_folders
 from .._docker.device_nodes import amd_gpus
+from .._docker.images import image_folder
 from .._docker.reports import architecture, network_entry
 from .._docker.runtime import find_runtime
 from . import host
@@ -71,7 +72,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
     swarm = {**host.swarm_place(info), "error": (info.get("Swarm") or {}).get("Error") or ""}
     address = swarm["address"] or host.own_address(options["addresses"])
     limits = host.engine_limits(options["docker_host"])
-    root = info.get("DockerRootDir") or "/var/lib/docker"
+    root = image_folder(info)
     everyone = engine.networks(everyone=True)
     networks = [network_entry(entry) for entry in everyone if not _is_ours(entry)]
     sessions = [network_entry(entry) for entry in everyone if _is_ours(entry)]

@@ -29,7 +29,7 @@ from .._core.constants import LABEL, LABEL_CONTAINER, LABEL_ORIGIN, LABEL_OWNER,
 from .._core.documents import Json
 from .._core.errors import ConflictError, EngineError, StateError
 from .._core.units import show_bytes
-from .images import CHUNK, ImageEngine, at_work
+from .images import CHUNK, ImageEngine, at_work, image_folder
 from .kept_files import Layer, without
 from .reports import committed, image_labels, is_member
 
@@ -125,7 +125,7 @@ def find(engine: CommitEngine, wanted: Wanted) -> Origin:
     # With containerd, an archive must hold all layers of its image.
     is_whole = wanted.squash or any("snapshotter" in str(pair) for pair in info.get("DriverStatus") or ())
     origin = Origin(listed[0]["Id"], base, is_whole, int(sizes.get("SizeRootFs" if is_whole else "SizeRw") or 0))
-    _check_space(engine, wanted, origin.size, str(info.get("DockerRootDir") or "/var/lib/docker"))
+    _check_space(engine, wanted, origin.size, image_folder(info))
     return origin
 
 

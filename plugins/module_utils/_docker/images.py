@@ -31,6 +31,7 @@ REGISTRY_TIMEOUT = 10
 # Seconds without progress of an engine: it may be busy with a layer of many gigabytes.
 STALL = 600
 CHUNK = 1 << 20
+_CONTAINERD, CONTAINERD_CONFIG = "/run/containerd/containerd.sock", "/etc/containerd/config.toml"
 LOADED = re.compile(r"Loaded image ID: (sha256:[0-9a-f]{64})")
 
 
@@ -142,9 +143,23 @@ def describe(engine: Engine, name: str, reason: str = "") -> Json:
     }
 
 
+def image_folder(info: Json) -> str:
+    """Where an engine stores the layers of images: with containerd's store, the directory of the containerd that it uses."""
+    own, address = str(info.get("DockerRootDir") or "/var/lib/docker"), (info.get("Containerd") or {}).get("Address")
+    # Older engines do not name the address. They use the containerd of their host if there is one.
+    is_of_host = address == _CONTAINERD if address else os.path.exists(_CONTAINERD)
+    if not (is_of_host and any("snapshotter" in str(pair) for pair in info.get("DriverStatus") or ())):
+        return own
+    content = ""
+    with suppress(OSError), open(CONTAINERD_CONFIG, encoding="utf-8", errors="replace") as file:
+        content = file.read()
+    found = re.search(r"^root *= *[\"']([^\"']+)", content, re.MULTILINE)
+    return found.group(1) if found else "/var/lib/containerd"
+
+
 def free_space(info: Json) -> int:
-    """Bytes free in the engine's folder or in the home, where archives arrive, whichever is less; -1 if unknown."""
-    folders = (info.get("DockerRootDir") or "/var/lib/docker", os.path.expanduser("~"))
+    """Bytes free where the engine stores images or in the home, where archives arrive, whichever is less; -1 if unknown."""
+    folders = (image_folder(info), os.path.expanduser("~"))
     found = []
     for folder in folders:
         try:

@@ -12,6 +12,7 @@ import pytest
 from engine_lab import archive
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._docker import images
 from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import AbsentError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.images import (
     ImageEngine,
@@ -129,3 +130,29 @@ def test_a_copy_that_a_commit_removes_before_it_has_its_name_is_loaded_again(tmp
     engine = Sweeping(moment)
     found = load(engine, {"name": "x:1", "path": str(path), "id": "copy", "content": content_of(described("2"))})
     assert (found["id"], engine.tags, engine.loads) == ("copy", {"x:1": "copy"}, 2)
+
+
+STORE = {"DockerRootDir": "/data/docker", "DriverStatus": [["driver-type", "io.containerd.snapshotter.v1"]]}
+OF_HOST = "/run/containerd/containerd.sock"
+
+
+@pytest.mark.parametrize(
+    ("info", "config", "folder"),
+    [
+        ({}, "", "/var/lib/docker"),
+        ({"DockerRootDir": "/data/docker", "Containerd": {"Address": OF_HOST}}, "", "/data/docker"),
+        ({**STORE, "Containerd": {"Address": OF_HOST}}, "", "/var/lib/containerd"),
+        ({**STORE, "Containerd": {"Address": OF_HOST}}, 'version = 2\nroot = "/big/containerd"\n', "/big/containerd"),
+        ({**STORE, "Containerd": {"Address": OF_HOST}}, '[plugins]\n  root = "/other"\n', "/var/lib/containerd"),
+        ({**STORE, "Containerd": {"Address": "/run/docker/containerd/containerd.sock"}}, "", "/data/docker"),
+        # Older engines do not name their containerd: that of the host counts only if it is there.
+        (STORE, "", "/data/docker"),
+    ],
+)
+def test_the_space_for_images_is_looked_up_where_the_engine_stores_them(
+    info: dict[str, Any], config: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.toml").write_text(config)
+    monkeypatch.setattr(images, "CONTAINERD_CONFIG", str(tmp_path / "config.toml"))
+    monkeypatch.setattr(images.os.path, "exists", lambda _path: False)
+    assert images.image_folder(info) == folder
