@@ -189,6 +189,15 @@ def pull(engine: ImageEngine, impatient: ImageEngine, options: Json, deadline: f
     return ""
 
 
+def refusal(impatient: ImageEngine, options: Json) -> str:
+    """Why the registry of an image would refuse its pull; empty if it would not."""
+    try:
+        _check_registry(impatient, options["name"], _auth(options))
+    except ComputeError as error:
+        return error.message
+    return ""
+
+
 def _check_registry(engine: ImageEngine, reference: str, auth: Dict[str, str] | None) -> None:
     """Check that the registry answers, with a short timeout: a pull waits for minutes for a registry that does not answer."""
     try:

@@ -61,6 +61,19 @@ def pull(
     return {"changed": after["id"] != before["id"], "image": after}
 
 
+def ask(
+    agent: Agent,
+    name: str,
+    username: str | None = None,
+    password: str | None = None,
+    identity_token: str | None = None,
+) -> Json:
+    """Ask the registry for an image, without a pull: C(image.reason) is why it refuses."""
+    impatient = ImageEngine(agent.docker_host, images.REGISTRY_TIMEOUT, agent.name)
+    login = {"username": username, "password": password, "identity_token": identity_token}
+    return {"image": images.describe(_engine(agent), name, images.refusal(impatient, {"name": name, **login}))}
+
+
 def export(agent: Agent, image_id: str, path: str, size: int = 0) -> Json:
     """Write an image of about this size to an archive, which only the owner of its directory can read."""
     exists = os.path.exists(path)
@@ -158,6 +171,7 @@ def _commit_engine(agent: Agent) -> commits.CommitEngine:
 
 
 STEPS = {
+    "ask": ask,
     "build": build,
     "check_name": check_name,
     "commit": commit,

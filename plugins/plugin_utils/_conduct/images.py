@@ -83,6 +83,25 @@ def login_to(name: str, registry: str, username: str, password: str) -> Mapping[
     return login_for(name)
 
 
+def check_exist(play: Play, images: Sequence[Wanted]) -> None:
+    """Refuse an image that exists nowhere before another one is pulled. Raises InputError."""
+    for wanted in images if len(images) > 1 else ():
+        named = {agent: {"name": wanted.name} for agent in wanted.asked}
+        found = play.on_each(wanted.asked, "image.describe", named.__getitem__)
+        known = image_distribution.images_of(wanted.asked, found)
+        own = _controller_image(play, wanted.name)
+        if any(one["present"] for one in (*known.values(), *own.values())):
+            continue
+        if wanted.pull != image_distribution.NEVER:
+            options = {agent: {"name": wanted.name, **(wanted.login or {})} for agent in wanted.needing}
+            asked = play.on_each(wanted.needing, "image.ask", options.__getitem__)
+            known.update(image_distribution.images_of(wanted.needing, asked))
+            if not all(known[agent]["reason"] for agent in wanted.needing):
+                continue
+        nowhere = Copies(copies=tuple(wanted.needing))
+        image_distribution.check_copies(wanted.name, wanted.needing, nowhere, known, wanted.variable)
+
+
 def distribute(play: Play, wanted: Wanted) -> bool:
     """Give every agent that needs it the same image; whether any got it. Raises InputError or StateError if that is impossible.
 

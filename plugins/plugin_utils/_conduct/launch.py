@@ -21,7 +21,7 @@ from .._artifacts import Artifacts
 from . import resize
 from .apps import restart_apps
 from .batch import run_command
-from .images import Wanted, distribute
+from .images import Wanted, check_exist, distribute
 from .losses import clean
 from .place import Asked, Placed, place, shown
 from .play import Play
@@ -81,7 +81,9 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
     request, made = placed.asked.request, placed.made(plan)
     if work.folders_need_proof:
         prove_folders(play, plan, work)
-    for wanted in Wanted.of_session(play, placed.asked, plan, work):
+    images = Wanted.of_session(play, placed.asked, plan, work)
+    check_exist(play, images)
+    for wanted in images:
         distribute(play, wanted)
     if placed.former_size:
         # Containers would not trust those that are added with other keys.

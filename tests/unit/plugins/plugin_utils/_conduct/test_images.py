@@ -14,7 +14,7 @@ from conducted import conducted, options_of
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import images
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.images import Wanted, distribute
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.images import Wanted, check_exist, distribute
 
 NAME = "train:2"
 
@@ -120,3 +120,35 @@ def test_agents_of_two_architectures_get_an_image_of_their_own_each() -> None:
     loads = [(host, params["image_id"]) for host, name, params in run.asked if name == "image.load"]
     assert loads == [("d", "1"), ("b", "2")]
     assert run.lines == ["Image train:2: copied from a to d (100b)", "Image train:2: copied from c to b (100b)"]
+
+
+@pytest.mark.parametrize(
+    ("held", "refusing", "pull", "message"),
+    [
+        ("", "ab", "missing", "no agent has it, and the pull failed (no such image)"),
+        ("", "", "never", "no agent has it, and session_pull is never"),
+        ("", "a", "missing", ""),
+        ("1", "ab", "missing", ""),
+    ],
+)
+def test_an_image_of_a_role_that_exists_nowhere_is_refused_before_another_is_pulled(
+    held: str, refusing: str, pull: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "_controller_image", lambda *_arguments: {"localhost": image("localhost")})
+
+    def has(host: str, args: Json) -> Json:
+        return {"image": image(host, held if args["name"] == "own:1" else "1")}
+
+    def asked(host: str, _args: Json) -> Json:
+        return {"image": image(host, reason="no such image." if host in refusing else "")}
+
+    run = conducted({"image.describe": has, "image.ask": asked}, "a", "b", inventory={"localhost": {}})
+    both = [Wanted(name, needing=["a", "b"], asked=["a", "b"], pull=pull) for name in (NAME, "own:1")]
+    if message:
+        with pytest.raises(InputError) as raised:
+            check_exist(run, both)
+        assert message in raised.value.message
+        assert "own:1" in raised.value.message
+    else:
+        check_exist(run, both)
+    assert {name for _host, name, _options in run.asked} <= {"image.describe", "image.ask"}
