@@ -320,6 +320,10 @@ def test_an_app_comes_back_with_its_container_while_its_role_changes_its_size(
     until(lambda: boards.ssh("worker1", "pgrep -f http.server").code != 0, "the end of the app")
     [listed] = controller.sessions(session_name="boards")
     assert [app["name"] for app in listed["apps"]] == ["shards"]
+    # No restart waits for it, and no launch lists it again.
+    controller.play("session_restart", session_name="boards", session_restart_containers=["worker1"]).check()
+    again = controller.launch("boards", session_roles=roles).check().text
+    assert ("App shards: in ps1" in again, "App board" in again) == (True, False)
     controller.terminate("boards").check()
 
 
