@@ -109,18 +109,25 @@ class Lab:
     def make_hosts(self) -> None:
         """Create the hosts, start their engines, and load the reference image."""
         self.write_inventory()
-        # A run that was killed leaves hosts in any state.
-        if run(["docker", "ps", "--all", "--quiet", "--filter", f"name=^{self.name}-"]).check().text:
-            self.destroy()
-            self.write_inventory()
+        self.destroy_leftovers()
         if not os.environ.get("IMAGES_READY"):
             self.make_images()
-        self.play(SHARED / "create.yml").check()
+        self.create()
         with ThreadPoolExecutor(len(NAMES)) as threads:
             list(threads.map(self._make_engine, self.names))
 
+    def create(self) -> None:
+        """Create the hosts, whose images exist."""
+        self.play(SHARED / "create.yml", "--skip-tags", "images").check()
+
     def destroy(self) -> None:
         self.play(SHARED / "destroy.yml").check()
+
+    def destroy_leftovers(self) -> None:
+        """Destroy the hosts, in any state, that a killed run has left."""
+        if run(["docker", "ps", "--all", "--quiet", "--filter", f"name=^{self.name}-"]).check().text:
+            self.destroy()
+            self.write_inventory()
 
     def is_there(self) -> bool:
         return all(self.shell(agent, "docker info").code == 0 for agent in NAMES)
@@ -241,6 +248,10 @@ class Lab:
         while self.shell(agent, "docker info").code != 0:
             assert time.monotonic() < deadline, self.shell(agent, "tail -n 20 /var/log/dockerd.log").text
             time.sleep(0.5)
+        self.load_reference(agent)
+
+    def load_reference(self, agent: str) -> None:
+        """Give a host's engine the reference image of this machine."""
         pipe = f"docker save {REFERENCE} | docker exec -i {self.container(agent)} docker load"
         run(["bash", "-o", "pipefail", "-c", pipe]).check()
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agents_lab import NAMES, ROOM, SHARED, Lab
+from agents_lab import NAMES, ROOM, Lab
 from controller import ROOT, Done, run
 from host_files import copy, make_environment, pip_install
 from servers import until
@@ -35,9 +35,9 @@ class SystemdHost(Lab):
     def make(self) -> None:
         """Create the host, in place of one that a killed run has left."""
         self.write_inventory()
-        self.destroy()
+        self.destroy_leftovers()
         self.make_images()
-        self.play(SHARED / "create.yml").check()
+        self.create()
 
     def provision(self, *arguments: str) -> Done:
         return self.play(ROOT / "playbooks/provision_agents.yml", *arguments)
