@@ -15,6 +15,8 @@ from controller import Done
 
 # The shortest time without an answer.
 PATIENCE = 10
+# The rules of an agent, which last until its host starts again.
+RULES = "iptables --table mangle --list-rules CLUSTER-COMPUTE"
 THREE: dict[str, Any] = {
     "session_cluster_size": 3,
     "session_cluster_mode": "multi-node",
@@ -25,7 +27,7 @@ THREE: dict[str, Any] = {
 
 
 def bring_back(agents: Agents, lab: Lab) -> None:
-    """Power all hosts on, let those join their Swarm again that a pass has removed, and provision what a boot would restore."""
+    """Power all hosts on, let those join their Swarm again that a pass has removed, and provision where a boot would restore rules."""
     for agent in NAMES:
         if lab.shell(agent, "docker info").code != 0:
             lab.power_on(agent)
@@ -33,7 +35,8 @@ def bring_back(agents: Agents, lab: Lab) -> None:
     agents.play("schedule").check()
     for agent in NAMES:
         lab.start_engine(agent)
-    agents.play("provision_agents").check()
+    if booted := [agent for agent in NAMES if lab.shell(agent, RULES).code != 0]:
+        agents.play("provision_agents", "--tags", "swarm", "--limit", ",".join(booted)).check()
 
 
 def noticed(agents: Agents) -> str:
