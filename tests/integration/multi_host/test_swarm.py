@@ -16,6 +16,8 @@ PLACE = "docker info --format '{{.Swarm.LocalNodeState}} {{.Swarm.ControlAvailab
 GUARDED = "ls /usr/local/sbin/cluster-compute-overlay-guard || iptables -t mangle -S CLUSTER-COMPUTE"
 # A busy engine ends such a request after 20 s, and the node leaves later.
 LEAVE = "for attempt in 1 2 3; do docker swarm leave --force && break; sleep 5; done; docker info --format '{{.Swarm.LocalNodeState}}' | grep -qx inactive"
+# The role's tasks for the Swarm, where a test is about these alone: half of the processor time of a whole run.
+SWARM = ("--tags", "swarm")
 NODES = "docker node ls --format '{{.Hostname}} {{.Status}} {{.ManagerStatus}}'"
 
 
@@ -23,7 +25,7 @@ NODES = "docker node ls --format '{{.Hostname}} {{.Status}} {{.ManagerStatus}}'"
 def joined(lab: Lab, agents: Agents) -> Iterator[Lab]:
     """The lab; after the tests, all three hosts are in the same Swarm as before."""
     yield lab
-    agents.play("provision_agents").check()
+    agents.play("provision_agents", *SWARM).check()
     assert nodes(lab) == ["agent1 Ready Leader", "agent2 Ready", "agent3 Ready"]
 
 
@@ -54,7 +56,7 @@ def test_the_last_manager_of_a_swarm_is_not_removed(joined: Lab, agents: Agents)
 def test_a_foreign_swarm_is_refused_by_name(joined: Lab, agents: Agents) -> None:
     joined.shell("agent3", f"{LEAVE} && docker swarm init").check()
     joined.shell("agent1", "docker node rm --force agent3").check()
-    done = agents.play("provision_agents")
+    done = agents.play("provision_agents", *SWARM)
     assert done.code != 0
     assert "agent3 is in another Swarm" in done.text
     assert "failed=0" in recap(done, "agent1")
@@ -72,9 +74,9 @@ def test_a_manager_joins_and_leaves_and_its_token_is_never_shown(joined: Lab, ag
     """Promoted first, then removed, then joined again, as a manager from the start."""
     wanted = {"agent_swarm_manager": True}
     hosts = ("--limit", "agent2")
-    assert agents.play("provision_agents", *hosts, "-e", json.dumps(wanted)).check().changed == 1
+    assert agents.play("provision_agents", *hosts, *SWARM, "-e", json.dumps(wanted)).check().changed == 1
     assert "agent2 Ready Reachable" in nodes(joined)
-    assert agents.play("provision_agents", *hosts, "-e", json.dumps(wanted)).check().changed == 0
+    assert agents.play("provision_agents", *hosts, *SWARM, "-e", json.dumps(wanted)).check().changed == 0
 
     agents.play("provision_agents", *hosts, "-e", "agent_state=absent").check()
     assert joined.shell("agent2", PLACE).text.strip() == "inactive false"
