@@ -39,7 +39,7 @@ def controller(engine_host: str, user: OrdinaryUser) -> Iterator[Controller]:
     made.common.write_text(json.dumps(made.variables))
     made.common.chmod(0o644)
     try:
-        made.play("provision_agents", agent_state_dir=str(made.state)).check()
+        made.play("provision_agents", "--tags", "store", agent_state_dir=str(made.state)).check()
         yield made
     finally:
         made.clean()
