@@ -17,7 +17,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.devices im
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.exits import what_happened
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._head.details import time_left
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
@@ -68,7 +67,7 @@ def many(count: int) -> list[tuple[Any, ...]]:
 def listed(folder: Path, agents: Sequence[Agent], sessions: Sequence[tuple[Any, ...]], **variables: Any) -> Json:
     """The list after each session has been launched; those without room wait. ``variables`` are of all requests."""
     store = Store(str(folder / "state"))
-    plans: list[Plan] = []
+    present = tuple(agents)
     for number, (name, owner, size, cpus, memory, gpus) in enumerate(sessions):
         asked = request(
             name=name,
@@ -81,11 +80,11 @@ def listed(folder: Path, agents: Sequence[Agent], sessions: Sequence[tuple[Any, 
             **variables,
         )
         begun = NOW - 9 * 3600 + number * 60
-        decision = launch(store, asked, context(*carried_out(agents, *plans), now=begun))
+        decision = launch(store, asked, context(*present, now=begun))
         if decision.plan is not None:
-            plans.append(decision.plan)
+            present = carried_out(present, decision.plan)
             store.change(decision.session, states.RUNNING, begun + 4, "every container is verified")
-    document = _document(store, [_measured(one) for one in carried_out(agents, *plans)])
+    document = _document(store, [_measured(one) for one in present])
     store.close()
     return document
 
