@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 import yaml
 from command_schema import checked
-from controller import PLAYBOOK, ROOT, SMALL, Controller, run
+from controller import ROOT, SMALL, Controller, Done
+from warm_playbook import run_warm, stand_in
 
-COMMAND = (sys.executable, str(ROOT / "extensions/command/cluster_compute"))
+COMMAND = str(ROOT / "extensions/command/cluster_compute")
+PATIENCE = 180
 WEB = {
     "name": "web",
     "port": 8000,
@@ -29,24 +31,32 @@ WEB = {
 
 @dataclass(frozen=True)
 class User:
-    """A user in a directory with an inventory and session files."""
+    """A user in a directory with an inventory and session files, and with a stand-in for ansible-playbook that imports nothing."""
 
     controller: Controller
     folder: Path
-
-    @property
-    def environment(self) -> dict[str, str]:
-        kept = self.controller.environment
-        return {name: value for name, value in kept.items() if not name.startswith("ANSIBLE_")}
+    python: Path
 
     def types(self, *words: str, code: int = 0) -> str:
         """The standard output of a command."""
         own = ["-e", f"@{self.controller.common}", "-e", f"session_artifacts={self.controller.artifacts}"]
-        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
-        command = [*COMMAND, *own, *words]
-        done = subprocess.run(command, cwd=self.folder, env=self.environment, timeout=180, check=False, **streams)
+        done = self.runs(*own, *words, folder=self.folder)
         assert done.returncode == code, done.stdout + done.stderr
-        return str(done.stdout)
+        return done.stdout
+
+    def runs(self, *words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+        command = [str(self.python), COMMAND, *words]
+        unset = {name: text for name, text in self.environment.items() if name != "ANSIBLE_CONFIG"}
+        return subprocess.run(command, cwd=folder, env=unset, timeout=PATIENCE, check=False, **streams)
+
+    def plays(self, *arguments: str, folder: Path) -> Done:
+        """A run of ansible-playbook."""
+        return Done(*run_warm(self.environment, arguments, folder, PATIENCE))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return without_settings(self.controller)
 
     def reads(self, verb: str, *words: str, code: int = 0, definition: str = "") -> Any:
         """The document of a command, which fits the schema."""
@@ -56,32 +66,39 @@ class User:
         (self.folder / file).write_text(yaml.safe_dump({**SMALL, **variables}))
 
 
+def without_settings(controller: Controller) -> dict[str, str]:
+    """An environment with no setting of Ansible but the file of the checkout, which the command finds itself."""
+    kept = {name: text for name, text in controller.environment.items() if not name.startswith("ANSIBLE_")}
+    return {**kept, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+
+
 @pytest.fixture(scope="module")
 def user(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
     controller = Controller(tmp_path_factory.mktemp("controller") / "own", engine_host)
     folder = tmp_path_factory.mktemp("work")
     (folder / "hosts.yml").write_text((ROOT / "inventory/local.yml").read_text())
+    programs = tmp_path_factory.mktemp("programs")
+    # The command starts the program of Ansible that is beside its Python.
+    (programs / "python").symlink_to(sys.executable)
     try:
-        yield User(controller, folder)
+        with stand_in(programs, without_settings(controller)):
+            yield User(controller, folder, programs / "python")
     finally:
         controller.clean()
 
 
 def test_a_forgotten_inventory_uses_no_machine(user: User, tmp_path: Path) -> None:
     """Neither the playbooks nor the command touch the machine that they run on."""
-    environment = {**user.environment, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
     before = user.controller.everything()
     for playbook in ("cluster_session", "provision_agents", "terminate", "sessions"):
-        command = [PLAYBOOK, str(ROOT / f"playbooks/{playbook}.yml"), "-e", f"@{user.controller.common}"]
-        done = run([*command, "-e", "session_name=work"], cwd=tmp_path, env=environment)
+        command = [str(ROOT / f"playbooks/{playbook}.yml"), "-e", f"@{user.controller.common}"]
+        done = user.plays(*command, "-e", "session_name=work", folder=tmp_path)
         assert done.code == 2
         assert "name one with -i FILE or ANSIBLE_INVENTORY. For this machine alone: -i " in done.text
-        assert (
-            "with -i FILE or ANSIBLE_INVENTORY, as in -i hosts.yml. "
-            in run(command, cwd=user.folder, env=environment).text
-        )
-    done = run([*COMMAND, "down", "work"], cwd=tmp_path, env=environment)
-    assert (done.code, "no inventory" in done.text) == (2, True)
+        again = user.plays(*command, folder=user.folder)
+        assert "with -i FILE or ANSIBLE_INVENTORY, as in -i hosts.yml. " in again.text
+    refused = user.runs("down", "work", folder=tmp_path)
+    assert (refused.returncode, "no inventory" in refused.stderr) == (2, True)
     assert user.controller.everything() == before
 
 

@@ -18,22 +18,10 @@ from pathlib import Path
 import logins
 from controller import SMALL, Controller, Done
 from ordinary_user import OrdinaryUser, engine_group, ordinary_user
+from warm_playbook import STAND_IN
 
 POLICY = {"containers": 2, "volumes": "none", "lifetime": 3600, "priority": 10}
 ASKED = [f"{name.removeprefix('session_')}={value}" for name, value in SMALL.items()]
-# The program that the front end starts: it lets the process of warm_ansible.py make the run, in the same account.
-PROGRAM = """#!/usr/bin/python3 -IS
-import json, os, socket, sys
-asked = {"environment": dict(os.environ), "arguments": sys.argv[1:], "cwd": os.getcwd()}
-status, theirs = os.pipe()
-with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as runs:
-    runs.connect(PATH)
-    socket.send_fds(runs, [json.dumps(asked).encode()], [1, theirs])
-os.close(theirs)
-with os.fdopen(status) as said:
-    _process, code = said.read().split()
-sys.exit(int(code))
-"""
 
 
 @dataclass(frozen=True)
@@ -144,7 +132,7 @@ def _install(service: OrdinaryUser, state: Path, common: dict[str, object], host
     (state / "policy.json").chmod(0o644)
     (service.folder / "common.json").write_text(json.dumps(common))
     program = service.folder / "ansible-playbook"
-    program.write_text(PROGRAM.replace("PATH", repr(str(service.folder / "runs"))))
+    program.write_text(STAND_IN.replace("PATH", repr(str(service.folder / "runs"))))
     program.chmod(0o755)
     fixed = {
         "LD_LIBRARY_PATH": f"{service.folder}/python/lib",

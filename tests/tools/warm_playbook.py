@@ -8,6 +8,8 @@ environment, working directory and exit code, and a process tree of its own, whi
 process lists show start the program. A process of another account, with another copy of the checkout, makes the runs of that account.
 
     code, text = run_warm(environment, ["playbooks/sessions.yml"], cwd, seconds)
+
+Programs that start ansible-playbook themselves start a stand-in, which lets such a process make the run.
 """
 
 from __future__ import annotations
@@ -31,6 +33,19 @@ MOST = 4  # processes: each environment needs one, except for
 OF_RUNS = ("HOME", "PATH", "PWD", "PYTEST_CURRENT_TEST", "XDG_RUNTIME_DIR")
 PROGRAM = (sys.executable, str(Path(__file__).with_name("warm_ansible.py")))
 PIECE = 1 << 16
+# A stand-in for ansible-playbook, of the same account as the process that makes its runs.
+STAND_IN = """#!/usr/bin/python3 -IS
+import json, os, socket, sys
+asked = {"environment": dict(os.environ), "arguments": sys.argv[1:], "cwd": os.getcwd()}
+status, theirs = os.pipe()
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as runs:
+    runs.connect(PATH)
+    socket.send_fds(runs, [json.dumps(asked).encode()], [1, theirs])
+os.close(theirs)
+with os.fdopen(status) as said:
+    _process, code = said.read().split()
+sys.exit(int(code))
+"""
 _processes: dict[str, WarmPlaybook] = {}
 _lock = threading.Lock()
 
@@ -103,6 +118,26 @@ class WarmPlaybook:
             os.close(their_output)
             os.close(their_status)
         return output, status
+
+
+@contextmanager
+def stand_in(folder: Path, environment: Mapping[str, str]) -> Iterator[Path]:
+    """A stand-in for ansible-playbook in a directory, and the process for its runs, in this environment; errors are in its output."""
+    path, made = folder / "runs", folder / "ansible-playbook"
+    made.write_text(STAND_IN.replace("PATH", repr(str(path))))
+    made.chmod(0o755)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as runs:
+        runs.bind(str(path))
+        path.chmod(0o700)
+        command = [*PROGRAM, str(runs.fileno())]
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, pass_fds=[runs.fileno()]
+        )
+        try:
+            yield made
+        finally:
+            runs.sendto(b"", str(path))
+            process.wait()
 
 
 def run_warm(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from playbook_runs import Interruption
-from warm_playbook import WarmPlaybook, warm_playbook
+from warm_playbook import WarmPlaybook, stand_in, warm_playbook
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 
@@ -83,6 +83,20 @@ def test_a_run_has_the_exit_code_and_the_output_of_the_program(
     shown = [line for line in text.splitlines() if '"delta"' not in line and "fatal" not in line]
     assert code == program.returncode
     assert shown == [line for line in program.stdout.splitlines() if '"delta"' not in line and "fatal" not in line]
+
+
+def test_a_stand_in_for_the_program_is_a_run_in_the_process_that_has_imported_ansible(
+    environment: dict[str, str], play: Path
+) -> None:
+    with stand_in(play, environment) as program:
+        streams = {"stdout": subprocess.PIPE, "text": True}
+        own = {**environment, "MARK": "yours"}
+        done = [
+            subprocess.run([program, *arguments(number, then)], check=False, cwd=play, env=own, **streams)
+            for number, then in enumerate(("echo done", "ls nowhere"))
+        ]
+    assert [one.returncode for one in done] == [0, 2]
+    assert [f"yours in {play} {number}" in one.stdout for number, one in enumerate(done)] == [True, True]
 
 
 def test_runs_side_by_side_keep_their_own_output_and_temporary_files(
