@@ -55,11 +55,11 @@ CHECKS := $(LINTS) unit artifact importer sanity images modules playbooks-1 play
 # Test processes on an engine mostly wait: four more than there are processors keep the processors busy.
 WORKERS ?= $(shell echo $$(( $$(nproc) + 4 )))
 .PHONY: test packages lint $(CHECKS) integration large matrix certification docs-site clean help
-# The longest steps come first; the short ones fill the gaps while the images are built and at the end.
+# The longest steps on an engine come first; the short ones fill the gap while the images are built, sanity and unit that at the end.
 test: packages .venv/.tested  ## Run every check and test, on real engines
 	@IMAGES_READY=1 tests/tools/with_engine.py tests/tools/steps.py --workers $(WORKERS) \
-		images hosts-1:images hosts-2:images playbooks-1:images playbooks-2:images playbooks-3:images modules:images examples:images systemd:images \
-		molecule-default:images molecule-own:images sanity $(LINTS) importer artifact unit
+		images hosts-1:images hosts-2:images modules:images playbooks-1:images playbooks-2:images playbooks-3:images examples:images systemd:images \
+		molecule-default:images molecule-own:images $(LINTS) importer artifact sanity unit
 
 packages:  ## Install the Debian packages that the tests need, or show the command that installs them
 	@$(HAVE_PYTHON)
