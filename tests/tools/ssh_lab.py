@@ -152,13 +152,14 @@ class Lab:
     def start_with_files(self) -> list[str]:
         """Start the containers, and send PID 1 of each that has none its files, as a launch does. Returns these containers."""
         installer = self._installer(self.identity)
-        archives = installer.prepared(installer.lacking()).archives(writable_folders(self.plan.session))
-        files = {name: partial(bytes, archive) for name, archive in archives.items()}
+        installation = installer.installation(*installer.lacking())
+        folders, names = writable_folders(self.plan.session), [one.container.hostname for one in installation.targets]
+        files = {name: partial(installation.archive, name, folders) for name in names}
         starting = Starting(self.engine, self.plan, AGENT, files)
         listed = {one["Labels"][LABEL_CONTAINER]: one for one in self.engine.containers(self.plan.session.id)}
         waiting = [(one, listed[one.id]) for one in self.plan.containers if listed[one.id]["State"] != "running"]
         starting.carry_out(waiting, 4)
-        return list(archives)
+        return names
 
     def up(self, *, by_engine: bool = False) -> Lab:
         """Everything at once; main1 answers. PID 1 unpacks the files, or the engine before the start."""

@@ -119,6 +119,7 @@ class ContainerRequests(Connection):
         filters = {} if everyone else label_filter(session)
         with self._asking("list its containers") as client:
             listed = client.containers(all=True, filters=filters)
+        self._unbounded.update(one["Id"] for one in listed if LABEL_FOLDERS not in (one.get("Labels") or {}))
         return [container for container in listed if everyone or is_ours(container)]
 
     def inspect(self, identity: str, subject: str = "") -> Json | None:

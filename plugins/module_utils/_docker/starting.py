@@ -63,6 +63,8 @@ class Starting:
             self.engine.unpause(listed["Id"], container.hostname)
             return
         files, is_started = self.files.get(container.hostname), state_of(listed) in RUNNING
+        # An engine answers nothing about a container while it starts it, and the files of all are made of what the last one contains.
+        archive = files() if files and container.hostname in list(self.files)[-1:] else b""
         if is_started and not fabric.is_connected(self.plan, listed):
             self.engine.stop(listed["Id"], self.plan.session.grace + STOP_MARGIN, container.hostname)
             is_started = False
@@ -75,7 +77,7 @@ class Starting:
                 if is_bounded:
                     self._pass_on(pair, lambda: send(folders, CHECKED))
                 if files is not None:
-                    archive = files()
+                    archive = archive or files()
                     self._pass_on(pair, lambda: send(b"%d\n" % len(archive) + archive))
         elif not is_started:
             self._power_on(container, listed)

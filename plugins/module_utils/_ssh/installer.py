@@ -45,14 +45,6 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Lacking:
-    """The containers without files, as the engine lists them by hostname; and those that do not exist."""
-
-    listed: Mapping[str, Json]
-    absent: Sequence[str]
-
-
-@dataclass(frozen=True)
 class Installation:
     """The containers that get files, with their files. Those in ``absent`` do not exist yet: check mode only."""
 
@@ -66,13 +58,10 @@ class Installation:
         diff = _diff(self.targets, self.entries, self.absent)
         return {"changed": bool(names), "installed": [name for name in self.order if name in names], "diff": diff}
 
-    def archives(self, folders: Sequence[str]) -> Dict[str, bytes]:
-        """The archive that PID 1 of each container unpacks at its root. ``folders`` are those that it can write to, if not all."""
-        now, made = time.time(), {}
-        for target, entries in zip(self.targets, self.entries):
-            ordered = [entry for _folder, part in split(entries, folders) for entry in part]
-            made[target.container.hostname] = pack(ordered, now)
-        return made
+    def archive(self, hostname: str, folders: Sequence[str]) -> bytes:
+        """The archive that PID 1 of a container unpacks at its root. ``folders`` are those that it can write to, if not all."""
+        place = [target.container.hostname for target in self.targets].index(hostname)
+        return pack([entry for _folder, part in split(self.entries[place], folders) for entry in part], time.time())
 
 
 @dataclass(frozen=True)
@@ -93,26 +82,22 @@ class FileInstaller:
         if absent and not check:
             raise StateError(f"{absent[0]}: {self.agent} does not have this container; create it first.", absent[0])
         targets = self._targets([container for container in chosen if container.id in live], live)
-        made = self._made(targets, absent)
+        made = self.installation(targets, absent)
         if not check:
             self._put(made)
         return made.to_json()
 
-    def lacking(self) -> Lacking:
-        """The containers that have no files: those that were never started, or whose PID 1 did not get them."""
+    def lacking(self) -> Tuple[List[Target], List[str]]:
+        """The containers without files: never started, or PID 1 did not get them. And the names of those that do not exist."""
         live = self._live()
         self._refuse_stranger(live)
-        here = self.plan.on(self.agent)
-        found = run_all(lambda container: self._lacks_files(container, live), here, default_parallelism())
-        listed = {container.hostname: live[container.id] for container, lacks in zip(here, found) if lacks}
-        return Lacking(listed, [container.hostname for container in here if container.id not in live])
 
-    def prepared(self, lacking: Lacking) -> Installation:
-        """The files of these containers."""
-        containers = [container for container in self.plan.on(self.agent) if container.hostname in lacking.listed]
-        live = {container.id: lacking.listed[container.hostname] for container in containers}
-        targets = run_all(lambda container: self._target(container, live), containers, default_parallelism())
-        return self._made(targets, lacking.absent)
+        def look(container: Container) -> Target | None:
+            return self._target(container, live) if self._lacks_files(container, live) else None
+
+        here = self.plan.on(self.agent)
+        targets = [target for target in run_all(look, here, default_parallelism()) if target is not None]
+        return targets, [container.hostname for container in here if container.id not in live]
 
     def _live(self) -> Dict[str, Json]:
         listed = self.engine.containers(self.plan.session.id)
@@ -167,17 +152,18 @@ class FileInstaller:
             return True
         return not self.engine.has_path(listed["Id"], installed_mark(container.id), container.hostname)
 
-    def _made(self, targets: Sequence[Target], absent: Sequence[str]) -> Installation:
+    def installation(self, targets: Sequence[Target], absent: Sequence[str]) -> Installation:
+        """The files of these containers."""
         order = [container.hostname for container in self.plan.on(self.agent)]
         return Installation(targets, self._entries(targets), absent, order)
 
     def _entries(self, targets: Sequence[Target]) -> List[List[Entry]]:
-        known: Dict[str, ImageContents] = {}
+        # All containers of a session have the same mounts and kinds of devices. The last of an image is read: it starts last.
+        read = {target.image: target for target in targets}
+        known = {image: read_contents(self.engine, target, self.plan.session) for image, target in read.items()}
         made = []
         for target in targets:
-            # All containers of a session have the same mounts and kinds of devices.
-            contents = known.get(target.image) or read_contents(self.engine, target, self.plan.session)
-            known[target.image] = contents
+            contents = known[target.image]
             server = config_files.server_of(self.plan.network, target.container)
             parts = (self.bundle, target.container, self.plan.session, target.environment, contents, server)
             wanted = container_entries(*parts)

@@ -8,10 +8,10 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import Mapping, Sequence, Tuple
+from typing import Sequence
 
 from .._agents.host import engine_limits, listening_ports
 from .._core.documents import Json
@@ -32,7 +32,7 @@ from .._docker.roles import RoleContainers
 from .._docker.secrets import Delivery
 from .._module import joined, read_plan
 from .._ssh.container_files import Bundle
-from .._ssh.installer import FileInstaller, Installation, Lacking
+from .._ssh.installer import FileInstaller
 from .._ssh.member_files import MemberFiles
 from .step import Agent
 
@@ -195,22 +195,18 @@ def _started(launch: AgentContainers, bundle: Bundle | None) -> Json:
     # The engine reads files of the containers, for which it needs the folders that they mount.
     check_folders_answer(launch.plan.session, launch.agent)
     installer = FileInstaller(launch.engine, launch.plan, launch.agent, bundle)
-    lacking = installer.lacking()
+    targets, absent = installer.lacking()
+    folders = writable_folders(launch.plan.session)
+
+    def archive(name: str) -> bytes:
+        return prepared.result().archive(name, folders)
+
     with ThreadPoolExecutor(1) as pool:
-        prepared = pool.submit(_prepared, installer, lacking)
-        files = {name: partial(_archive_of, prepared, name) for name in lacking.listed}
-        result = replace(launch, files=files).started().to_json()
-    installed = prepared.result()[0].to_json()
+        prepared = pool.submit(installer.installation, targets, absent)
+        names = [target.container.hostname for target in targets]
+        result = replace(launch, files={name: partial(archive, name) for name in names}).started().to_json()
+    installed = prepared.result().to_json()
     return {**joined(result, installed), "installed": installed["installed"]}
-
-
-def _prepared(installer: FileInstaller, lacking: Lacking) -> Tuple[Installation, Mapping[str, bytes]]:
-    installation = installer.prepared(lacking)
-    return installation, installation.archives(writable_folders(installer.plan.session))
-
-
-def _archive_of(prepared: Future[Tuple[Installation, Mapping[str, bytes]]], name: str) -> bytes:
-    return prepared.result()[1][name]
 
 
 STEPS = {

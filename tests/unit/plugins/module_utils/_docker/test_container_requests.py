@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_FOLDERS
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_FOLDERS, LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
@@ -185,3 +185,16 @@ def test_output_that_arrives_with_the_headers_of_the_answer_is_read() -> None:
     answer = SimpleNamespace(_response=SimpleNamespace(raw=SimpleNamespace(_fp=SimpleNamespace(fp=buffered))))
     assert b"".join(unframed(iter(lambda: _reading(answer, near)(4096), b""))) == b"text"
     near.close()
+
+
+def test_a_listed_container_without_bounded_folders_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = {LABEL_SESSION: "s", LABEL_FOLDERS: "[]"}
+    listed = [{"Id": "bounded", "Labels": labels}, {"Id": "free", "Labels": None}]
+    inspected: list[str] = []
+    client = SimpleNamespace(containers=lambda **_options: listed)
+    client.inspect_container = lambda identity: inspected.append(identity) or {"Config": {"Labels": labels}}
+    engine = Engine("unix:///nowhere", agent="a")
+    monkeypatch.setattr(engine, "_asking", lambda *_subject: nullcontext(client))
+    engine.containers(everyone=True)
+    assert [engine._looks_inside(identity, "") for identity in ("bounded", "free")] == [False, False]
+    assert inspected == ["bounded"]

@@ -12,7 +12,8 @@ import pytest
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
+from ansible_collections.cluster.compute.plugins.module_utils._ssh import installer as installers
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller, Target
 
 LIVE = {"x": {"Id": "1", "State": "running"}}
 
@@ -32,3 +33,17 @@ def test_another_authority_is_one_message_whatever_its_bytes_are(content: bytes)
 @pytest.mark.parametrize("content", [None, b"ssh-ed25519 AAAA"])
 def test_its_own_authority_is_no_stranger(content: bytes | None) -> None:
     installer(content)._refuse_stranger(LIVE)
+
+
+def test_each_image_is_read_once_through_the_last_of_its_containers(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    contents = SimpleNamespace(tree=SimpleNamespace(place=lambda entries: entries))
+    monkeypatch.setattr(
+        installers, "read_contents", lambda _engine, target, _session: read.append(target.engine_id) or contents
+    )
+    monkeypatch.setattr(installers, "container_entries", lambda *_parts: [])
+    container = plan(request()).main
+    targets = [Target(container, *names, {}) for names in (("1", "a"), ("2", "b"), ("3", "a"))]
+    made = installer(None).installation(targets, [])
+    assert sorted(read) == ["2", "3"]
+    assert len(made.entries) == len(targets)

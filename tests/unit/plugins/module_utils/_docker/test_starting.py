@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The order in which the containers of a launch start and get their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+from samples import plan, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER, LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._docker import starting
+
+
+class Engine:
+    """Writes down what happens to its containers, by hostname."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.events: list[str] = []
+        self._listed = [
+            {
+                "Id": one.hostname,
+                "State": "running",
+                "Labels": {LABEL_SESSION: plan.session.id, LABEL_CONTAINER: one.id},
+            }
+            for one in plan.containers
+        ]
+
+    def containers(self, session: str) -> list[dict[str, Any]]:
+        return [one for one in self._listed if one["Labels"][LABEL_SESSION] == session]
+
+    def start(self, identity: str, _subject: str) -> None:
+        self.events.append(f"start {identity}")
+
+    @contextmanager
+    def standard_input(self, identity: str, _subject: str) -> Iterator[Any]:
+        yield lambda data: self.events.append(f"send {identity} {data.decode()}")
+
+
+def test_the_files_are_made_before_the_container_that_they_are_read_from_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(starting, "SETTLE", 0)
+    made = plan(request(cluster_size=2), ["a", "a"])
+    engine: Any = Engine(made)
+
+    def files(name: str) -> bytes:
+        engine.events.append(f"make {name}")
+        return b"all"
+
+    waiting = [(one, {"Id": one.hostname, "State": "created"}) for one in made.containers]
+    start = starting.Starting(
+        engine, made, "a", {one.hostname: partial(files, one.hostname) for one in made.containers}
+    )
+    start.carry_out(waiting, 1)
+    assert engine.events == [
+        "start main1",
+        "make main1",
+        "send main1 3\nall",
+        "make sub1",
+        "start sub1",
+        "send sub1 3\nall",
+    ]
