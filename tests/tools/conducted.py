@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +18,7 @@ from ansible.parsing.dataloader import DataLoader
 from played import Answer
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import step_of
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.play import Play
 from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
 
@@ -45,7 +45,9 @@ class Hosts:
         self.asked.append((host, name, json.loads(json.dumps(args))))
         noun, _dot, verb = name.partition(".")
         # The step itself must take these parameters.
-        step = import_module(f"ansible_collections.cluster.compute.plugins.module_utils._steps.{noun}").STEPS[verb]
+        step = step_of(noun, verb)
+        if step is None:
+            raise KeyError(name)
         signature(step).bind(None, **{key: value for key, value in args.items() if key not in _OF_PLACE})
         known = self._script[name] if name in self._script else self._script[noun]
         if callable(known):

@@ -66,6 +66,3 @@ def _observed(agent: Agent, session: str, hostname: str) -> Apps:
 
 def _running(apps: Sequence[Json]) -> List[App]:
     return list(running([App.from_json(app) for app in apps]))
-
-
-STEPS = {"change": change, "ready": ready}

@@ -26,6 +26,3 @@ def wait(agent: Agent, plan: Json, seconds: float = 0) -> Json:
 
 def _batch(agent: Agent, plan: Json) -> Batch:
     return Batch(agent.connect(Engine), read_plan(plan), agent.name)
-
-
-STEPS = {"start": start, "wait": wait}

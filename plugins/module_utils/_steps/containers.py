@@ -207,14 +207,3 @@ def _started(launch: AgentContainers, bundle: Bundle | None) -> Json:
         result = replace(launch, files={name: partial(archive, name) for name in names}).started().to_json()
     installed = prepared.result().to_json()
     return {**joined(result, installed), "installed": installed["installed"]}
-
-
-STEPS = {
-    "absent": absent,
-    "begun": begun,
-    "created": created,
-    "followed": followed,
-    "limited": limited,
-    "started": started,
-    "stopped": stopped,
-}

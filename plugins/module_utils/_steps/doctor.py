@@ -96,17 +96,3 @@ def remove_network(agent: Agent, mark: str) -> Json:
     """Remove the overlay network. The agent is the manager that created it."""
     overlay_probe.remove_network(agent.connect(Engine), mark)
     return {}
-
-
-STEPS = {
-    "create_network": create_network,
-    "examine": examine,
-    "hear": hear,
-    "join_network": join_network,
-    "leave_network": leave_network,
-    "listen": listen,
-    "measure": measure,
-    "remove_network": remove_network,
-    "send": send,
-    "test_network": test_network,
-}

@@ -57,6 +57,3 @@ def find(agent: Agent, marks: Json, token: str, patience: float = 5) -> Json:
 def unmark(agent: Agent, folders: Sequence[str], token: str, permitted: Sequence[str] = ()) -> Json:
     """Remove the marks."""
     return {"changed": bool(remove_marks(folders, token, agent.name, permitted=permitted))}
-
-
-STEPS = {"find": find, "mark": mark, "unmark": unmark}

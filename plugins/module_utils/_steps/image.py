@@ -168,17 +168,3 @@ def _engine(agent: Agent, least: int = 0) -> ImageEngine:
 
 def _commit_engine(agent: Agent) -> commits.CommitEngine:
     return agent.connect(commits.CommitEngine, images.STALL)
-
-
-STEPS = {
-    "ask": ask,
-    "build": build,
-    "check_name": check_name,
-    "commit": commit,
-    "describe": describe,
-    "export": export,
-    "fill": fill,
-    "load": load,
-    "measure": measure,
-    "pull": pull,
-}

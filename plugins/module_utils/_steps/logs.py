@@ -29,6 +29,3 @@ def read(
     """The logs of a session's containers: C(logs) has C(hostname), C(name), C(state) and C(text) of each."""
     request = LogRequest(session, containers, tail, since, timestamps, total, deadline, ended)
     return {"logs": read_logs(agent.connect(Engine), request)}
-
-
-STEPS = {"read": read}

@@ -27,6 +27,3 @@ def present(agent: Agent, plan: Json) -> Json:
 def absent(agent: Agent, sessions: Sequence[str], deadline: float = 30) -> Json:
     """Remove the networks of sessions."""
     return networks.absent(Engine(agent.docker_host, agent.timeout, ""), sessions, deadline_in(deadline), agent.check)
-
-
-STEPS = {"absent": absent, "present": present}

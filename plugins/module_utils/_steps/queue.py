@@ -134,6 +134,3 @@ def cleaned(head: Head, agent: str, sessions: Sequence[str], node: str = "") -> 
     with Store.opened(head.directory, read_only=head.check) as store:
         lift(store, agent, sessions, node)
     return {}
-
-
-STEPS = {"begin": begin, "cleaned": cleaned, "decide": decide, "end": end, "fenced": fenced, "keep_up": keep_up}

@@ -17,6 +17,3 @@ def collect(agent: Agent, options: Json) -> Json:
     place = {"docker_host": agent.docker_host, "timeout": agent.timeout, "runtime_edition": agent.edition}
     found = report({**options, **place})
     return {"agent": found, "warnings": warnings_of(found)}
-
-
-STEPS = {"collect": collect}

@@ -20,6 +20,3 @@ def install(agent: Agent, scripts: Json, applets: Sequence[str], image: str = RE
     """Fill the volume of the SSH runtime from the reference image, with these scripts by name, unless it is there."""
     engine = agent.connect(Engine)
     return install_runtime(engine, image, Scripts(scripts, list(applets)), check=agent.check)
-
-
-STEPS = {"install": install}

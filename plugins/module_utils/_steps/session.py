@@ -144,6 +144,3 @@ def record(
         retry=retry,
     )
     return Recording(state, change, folders, logs).carry_out(head.directory, head.check)
-
-
-STEPS = {"place": place, "record": record}

@@ -144,6 +144,3 @@ def request(head: Head, name: str, owner: str, viewer: str) -> Json:
     how = row.plan.session.on_failure if row.plan else "keep"
     found = {"id": row.id, "owner": owner, "state": row.state, "on_failure": how, "request": row.request.to_json()}
     return without_private(found, owner if is_own else viewer)
-
-
-STEPS = {"list": list_all, "request": request}

@@ -34,6 +34,3 @@ def install_set(agent: Agent, plan: Json, bundle: str, port: int) -> Json:
     """Install the files of C(bundle) in the running containers of a plan, and start SSH servers at the port."""
     engine = agent.connect(Engine)
     return SetInstaller(engine, read_plan(plan), agent.name, Bundle.from_text(bundle), port).install(check=agent.check)
-
-
-STEPS = {"find": find, "install": install, "install_set": install_set}

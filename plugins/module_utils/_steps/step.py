@@ -84,10 +84,18 @@ class Steps:
     def call(self, name: str, place: object, params: Json) -> Json:
         """The result of a step, such as C(containers.created). Raises InputError for an unknown step or parameter."""
         noun, _dot, verb = name.partition(".")
-        steps: Dict[str, Step] = import_module(f".{noun}", __package__).STEPS if noun in self.nouns else {}
-        if verb not in steps:
+        step = step_of(noun, verb) if noun in self.nouns else None
+        if step is None:
             raise InputError("call", name, f"is no step of {self.place}")
-        return carry_out(name, steps[verb], place, params)
+        return carry_out(name, step, place, params)
+
+
+def step_of(noun: str, verb: str) -> Step | None:
+    """The step: a public function of the file of its noun, and nothing that the file imports."""
+    module = import_module(f".{noun}", __package__)
+    found = getattr(module, verb, None)
+    is_step = inspect.isfunction(found) and found.__module__ == module.__name__ and not verb.startswith("_")
+    return found if is_step else None
 
 
 OF_AGENT = Steps(

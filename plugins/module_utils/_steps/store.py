@@ -94,12 +94,3 @@ def usage(head: Head, owner: str | None = None, month: str | None = None) -> Jso
     if month:
         found = [entry for entry in found if entry["month"] == month]
     return {"usage": found, "lines": usage_lines(found, month), "csv": usage_csv(found)}
-
-
-STEPS = {
-    "check_commit": check_commit,
-    "check_relays": check_relays,
-    "policy": policy,
-    "provide": provide,
-    "usage": usage,
-}

@@ -101,13 +101,3 @@ def _change(agent: Agent, before: Json, after: Json, addresses: List[str] | None
 
 def _shown(agent: Agent, place: Json, addresses: List[str] | None) -> Json:
     return {**place, "name": agent.name, "address": place["address"] or own_address(addresses or [])}
-
-
-STEPS = {
-    "describe": describe,
-    "fence": fence,
-    "join": join,
-    "leave": leave,
-    "remove_nodes": remove_nodes,
-    "set_roles": set_roles,
-}

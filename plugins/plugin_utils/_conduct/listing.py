@@ -110,7 +110,7 @@ def _read(play: Play, agents: List[Json], wanted: Json, owner: str) -> Json:
     own = {"viewer": login(), "agents": [dict(agent.get("agent") or agent) for agent in agents]}
     named = {} if owner == ALL_OWNERS else {"owner": owner or login()}
     asked = {name: value for name, value in wanted.items() if value is not None and name != "owner"}
-    return play.on_head("sessions.list", {**asked, **own, **named})
+    return play.on_head("sessions.list_all", {**asked, **own, **named})
 
 
 def newest_session(found: List[Json], name: str, owner: object) -> Json:

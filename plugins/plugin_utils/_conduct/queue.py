@@ -156,7 +156,7 @@ class _Pass:
         whose = {} if owner == ALL_OWNERS else {"owner": owner}
         options = {**whose, "viewer": login(), "agents": reports.agents, "whole_requests": True}
         with self._play.phase("upkeep"):
-            return list(self._play.on_head("sessions.list", options)["sessions"])
+            return list(self._play.on_head("sessions.list_all", options)["sessions"])
 
     def _keep_order(self, reports: Reports) -> List[Json]:
         """Record the use of the agents, remove what is old, and clean agents that are back. Returns sessions that have lost agents."""

@@ -93,7 +93,7 @@ def terminate(
 def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600) -> List[Ended]:
     """End all live sessions of the owner whose names match. Raises StateError without ``many``."""
     owned = {"owner": play.owner or login(), "viewer": login()}
-    sessions, recent = play.on_head("sessions.list", owned)["sessions"], RecentReports(play)
+    sessions, recent = play.on_head("sessions.list_all", owned)["sessions"], RecentReports(play)
     names, by_name = names_matching(sessions, pattern), {session["name"]: session for session in sessions}
     play.show([match_summary(names, pattern)])
     if names and not many:

@@ -39,7 +39,7 @@ def test_a_step_does_its_work_and_its_result_is_a_document(tmp_path: Path) -> No
     assert (result["outcome"], result["changed"], result["missing"]) == ("pending", True, [])
     assert "a cannot be reached (no route)" in result["reason"]
     assert isinstance(result["duration"], float)
-    listed = called("sessions.list", {"agents": []}, **state)
+    listed = called("sessions.list_all", {"agents": []}, **state)
     assert [one["name"] for one in listed["sessions"]] == ["train"]
 
 
@@ -94,7 +94,7 @@ def test_numbers_and_booleans_may_be_text_as_in_yaml(tmp_path: Path) -> None:
 def test_a_warning_comes_along(tmp_path: Path) -> None:
     state = {"state_dir": str(tmp_path / "state")}
     called("session.place", asked(), **state)
-    [row] = called("sessions.list", {"agents": []}, **state)["sessions"]
+    [row] = called("sessions.list_all", {"agents": []}, **state)["sessions"]
     (tmp_path / "state" / row["id"]).write_text("in the way")
     logs = [{"logs": [{"hostname": "main1", "text": "x"}]}]
     ended = {"state": "failed", "session": row["id"], "reason": "no", "logs": logs, "holder": HOLDER}
@@ -104,7 +104,11 @@ def test_a_warning_comes_along(tmp_path: Path) -> None:
 
 
 def test_no_secret_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ssh.STEPS, "install", lambda _agent, bundle: {"said": f"the bundle is {bundle}"})
+    def install(_agent: Any, bundle: str) -> dict[str, str]:
+        return {"said": f"the bundle is {bundle}"}
+
+    install.__module__ = ssh.__name__
+    monkeypatch.setattr(ssh, "install", install)
     assert "hush-hush" not in str(called("ssh.install", {}, agent="a", secrets={"bundle": "hush-hush"}))
 
 

@@ -32,10 +32,10 @@ def command_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def listed(given: Json | None = None, check: bool = False, **variables: Any) -> tuple[Json, Json]:
     """The result of a list, and what the head was asked."""
     play = conducted(
-        {"report.collect": {"agent": {"name": "a"}}, "sessions.list": LISTED}, "a", check=check, **variables
+        {"report.collect": {"agent": {"name": "a"}}, "sessions.list_all": LISTED}, "a", check=check, **variables
     )
     result = listing.sessions(play, given or {})
-    return result, options_of(play, "sessions.list")[0]
+    return result, options_of(play, "sessions.list_all")[0]
 
 
 @pytest.mark.parametrize(("owner", "asked"), [("", login()), ("bob", "bob"), ("all", None)])
@@ -66,13 +66,13 @@ def test_check_mode_writes_no_file(tmp_path: Path) -> None:
 def test_metrics_are_about_all_owners_whatever_the_list_shows(tmp_path: Path) -> None:
     path = tmp_path / "a.prom"
     play = conducted(
-        {"report.collect": {"agent": {"name": "a"}}, "sessions.list": LISTED},
+        {"report.collect": {"agent": {"name": "a"}}, "sessions.list_all": LISTED},
         "a",
         session_name="train",
         sessions_metrics=str(path),
     )
     assert listing.sessions(play, {})["changed"] is True
-    shown, measured = options_of(play, "sessions.list")
+    shown, measured = options_of(play, "sessions.list_all")
     assert (shown["name"], shown["owner"]) == ("train", login())
     assert {"name", "owner", "ended", "state"}.isdisjoint(measured)
     assert (path.stat().st_mode & 0o777, path.read_text()[-6:]) == (0o644, "# EOF\n")
@@ -132,9 +132,11 @@ SHOWN: Json = {
 
 def test_the_newest_session_of_a_name() -> None:
     found = {**LISTED, "sessions": [{**SHOWN, "logs": []}, SHOWN]}
-    play = conducted({"report.collect": {"agent": {"name": "a"}}, "sessions.list": found}, "a", session_name="train")
+    play = conducted(
+        {"report.collect": {"agent": {"name": "a"}}, "sessions.list_all": found}, "a", session_name="train"
+    )
     assert listing.newest(play)["session"] == SHOWN
-    [asked] = options_of(play, "sessions.list")
+    [asked] = options_of(play, "sessions.list_all")
     assert (asked["name"], asked["ended"], asked["logs"]) == ("train", True, True)
 
 
@@ -151,7 +153,7 @@ def test_the_newest_session_of_a_name() -> None:
     ],
 )
 def test_a_session_or_container_that_does_not_exist_is_refused(sessions: list[Json], given: Json, message: str) -> None:
-    script = {"report.collect": {"agent": {"name": "a"}}, "sessions.list": {**LISTED, "sessions": sessions}}
+    script = {"report.collect": {"agent": {"name": "a"}}, "sessions.list_all": {**LISTED, "sessions": sessions}}
     named = {"session_" + name: value for name, value in given.items()}
     with pytest.raises(InputError, match=exactly(message)):
         listing.newest(conducted(script, "a", session_name="train", **named))

@@ -102,7 +102,7 @@ def test_a_command_does_not_wait_again_for_networks_that_an_earlier_one_has_left
 @pytest.mark.parametrize("many", [True, False])
 def test_several_sessions_end_only_if_that_is_meant(many: bool) -> None:
     names = [{"name": "sweep-1"}, {"name": "sweep-2"}, {"name": "other"}]
-    play = ending(**{"sessions.list": {"sessions": names}})
+    play = ending(**{"sessions.list_all": {"sessions": names}})
     if not many:
         with pytest.raises(StateError, match="sweep-1, sweep-2"):
             terminate_matching(play, "sweep-*", many=False)
@@ -144,7 +144,7 @@ def passing(
     script = {
         "queue": queue_pass,
         "report.collect": lambda host, _args: {"agent": {"name": host, "reachable": True}},
-        "sessions.list": {"sessions": []},
+        "sessions.list_all": {"sessions": []},
         "queue.keep_up": {},
         **changes,
     }
@@ -214,12 +214,12 @@ def test_a_pass_writes_metrics_of_all_owners_after_its_last_launch(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(SETTINGS, "sessions_metrics", str(tmp_path / "a.prom"))
-    play = passing(monkeypatch, "late", **{"sessions.list": {"sessions": [], "agents": [], "time": 5.0}})
+    play = passing(monkeypatch, "late", **{"sessions.list_all": {"sessions": [], "agents": [], "time": 5.0}})
     with pytest.raises(SessionError, match=r"^late: Session late was not launched: why\.$"):
         make_pass(play)
     assert "cluster_compute_written_timestamp_seconds 5\n" in (tmp_path / "a.prom").read_text()
-    assert [name for _host, name, _args in play.asked[-3:]] == ["queue.end", "report.collect", "sessions.list"]
-    assert [options.get("owner") for options in options_of(play, "sessions.list")] == [login(), None]
+    assert [name for _host, name, _args in play.asked[-3:]] == ["queue.end", "report.collect", "sessions.list_all"]
+    assert [options.get("owner") for options in options_of(play, "sessions.list_all")] == [login(), None]
     assert play.asked[-2][2]["options"]["measure"] is True
 
 
@@ -227,7 +227,7 @@ def test_a_pass_whose_metrics_cannot_be_written_has_made_its_launches(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(SETTINGS, "sessions_metrics", str(tmp_path / "none/a.prom"))
-    play = passing(monkeypatch, **{"sessions.list": {"sessions": [], "agents": [], "time": 5.0}})
+    play = passing(monkeypatch, **{"sessions.list_all": {"sessions": [], "agents": [], "time": 5.0}})
     with pytest.raises(SessionError, match=r"none/a\.prom cannot be written: No such file or directory"):
         make_pass(play)
     assert [asked.queued for asked in play.launches] == ["late", "later"]
@@ -264,7 +264,7 @@ def losing(monkeypatch: pytest.MonkeyPatch, node: Json) -> Any:
         monkeypatch,
         **{
             "report.collect": lambda host, _args: {"agent": {"name": host, "reachable": True, **manager}},
-            "sessions.list": {"sessions": [{**sick, "on_failure": "keep", "terminate_when_done": False}]},
+            "sessions.list_all": {"sessions": [{**sick, "on_failure": "keep", "terminate_when_done": False}]},
             "queue.keep_up": {"lost": [loss], "fenced": {}},
             "swarm.fence": node,
         },
@@ -324,7 +324,9 @@ def test_a_pass_ends_what_is_over_at_a_second_look_and_what_no_other_controller_
 ) -> None:
     lists = [{"sessions": [OVER]}, {"sessions": [second]}]
     record = {"changed": True, "session": ROW, "remove": [], "waiting": 0}
-    play = passing(monkeypatch, **{"sessions.list": lists, "session.record": record, "containers": {"changed": True}})
+    play = passing(
+        monkeypatch, **{"sessions.list_all": lists, "session.record": record, "containers": {"changed": True}}
+    )
     make_pass(play)
     begun = [one for one in options_of(play, "session.record") if one["state"] == "terminating"]
     # By its ID: another session may have got the name meanwhile.
@@ -353,7 +355,7 @@ def test_a_pass_that_ends_many_sessions_asks_only_the_agents_again_that_hold_the
     ]
     monkeypatch.setattr(queue, "finished_sessions", lambda _sessions: over)
     monkeypatch.setattr(queue, "healing_sessions", lambda _sessions: [])
-    script = {"sessions.list": {"sessions": over}, "session.record": record, "containers": ends}
+    script = {"sessions.list_all": {"sessions": over}, "session.record": record, "containers": ends}
     play = passing(monkeypatch, names="abcd", **script)
     make_pass(play)
     ended = [args["sessions"] for _host, name, args in play.asked if name == "containers.absent"]
@@ -364,14 +366,14 @@ def test_a_pass_that_ends_many_sessions_asks_only_the_agents_again_that_hold_the
 
 def test_the_end_of_many_sessions_asks_the_agents_once_and_then_those_that_hold_them() -> None:
     names = [{"name": f"sweep-{name}", "containers": [{"agent": name}]} for name in "abc"]
-    play = ending(**{"sessions.list": {"sessions": names}, "containers": {"changed": False}})
+    play = ending(**{"sessions.list_all": {"sessions": names}, "containers": {"changed": False}})
     assert len(terminate_matching(play, "sweep-*", many=True)) == 3
     assert reported(play) == "abc" + "b" + "c"
 
 
 def test_a_session_on_a_host_outside_of_the_play_ends_with_the_others() -> None:
     names = [{"name": f"sweep-{name}", "containers": [{"agent": name}]} for name in ("a", "gone", "b")]
-    play = ending(**{"sessions.list": {"sessions": names}, "containers": {"changed": False}})
+    play = ending(**{"sessions.list_all": {"sessions": names}, "containers": {"changed": False}})
     assert len(terminate_matching(play, "sweep-*", many=True)) == 3
     assert reported(play) == "abc" + "b"
 
@@ -379,6 +381,6 @@ def test_a_session_on_a_host_outside_of_the_play_ends_with_the_others() -> None:
 def test_an_agent_that_has_seen_the_network_of_an_ended_session_is_asked_again() -> None:
     names = [{"name": "sweep-1", "containers": []}, {"name": "sweep-2", "containers": []}]
     answers = [{"changed": False, "left_networks": ["n"]}, *[{"changed": False}] * 5]
-    play = ending(**{"sessions.list": {"sessions": names}, "containers": lambda _host, _args: answers.pop(0)})
+    play = ending(**{"sessions.list_all": {"sessions": names}, "containers": lambda _host, _args: answers.pop(0)})
     terminate_matching(play, "sweep-*", many=True)
     assert reported(play) == "abc" + "a"
