@@ -36,8 +36,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads i
     AgentSettings,
     container_body,
     network_body,
+    writable_folders,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._docker.read_only_root import writable_folders
 from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
 from ansible_collections.cluster.compute.plugins.module_utils._docker.starting import Starting
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment

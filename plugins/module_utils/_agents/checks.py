@@ -16,7 +16,7 @@ from .._core.units import show_bytes
 from .._docker.payloads import ROTATING
 from .._planning.addresses import choose_subnet
 from .._planning.capacity import kernel_bounds, kernel_room, kernel_shortfall
-from .findings import FAIL, OK, PROVISION, WARN, Finding, Requirements, Verdict
+from .findings import FAIL, OK, PROVISION, WARN, Finding, Requirements, Verdict, verdict
 from .transports import check_fabric, check_nvlink, check_rdma
 
 NOFILE_WARN = 65536
@@ -33,19 +33,16 @@ def check_limits(report: Json, _required: Requirements) -> Verdict:
     if not nofile and not memlock:
         return OK, "the engine's own", ""
     found = f"nofile {_limit(nofile, str)}, memlock {_limit(memlock, show_bytes)}"
-    if 0 < nofile < NOFILE_WARN or 0 < memlock < MEMLOCK_WARN:
-        return WARN, found, "raise LimitNOFILE and LimitMEMLOCK of its engine, for large jobs and RDMA"
-    return OK, found, ""
+    is_low = 0 < nofile < NOFILE_WARN or 0 < memlock < MEMLOCK_WARN
+    return verdict(found, is_low, "raise LimitNOFILE and LimitMEMLOCK of its engine, for large jobs and RDMA")
 
 
 def check_neighbours(report: Json, _required: Requirements) -> Verdict:
     limit = report["kernel"].get("neighbours")
     if not limit:
         return OK, "not known", ""
-    found = "up to %d in all networks together" % limit
-    if limit < NEIGHBOURS_WARN:
-        return WARN, found, "raise net.ipv4.neigh.default.gc_thresh3 with sysctl to at least %d" % NEIGHBOURS_WARN
-    return OK, found, ""
+    remedy = "raise net.ipv4.neigh.default.gc_thresh3 with sysctl to at least %d" % NEIGHBOURS_WARN
+    return verdict("up to %d in all networks together" % limit, limit < NEIGHBOURS_WARN, remedy)
 
 
 def check_size(report: Json, _required: Requirements) -> Verdict:
@@ -54,12 +51,8 @@ def check_size(report: Json, _required: Requirements) -> Verdict:
     room = kernel_room(kernel_bounds(kernel))
     found = "up to %d containers of a session" % room
     if room < BRIDGE_PORTS:
-        return (
-            WARN,
-            f"{found}: one more {kernel_shortfall(kernel, room + 1)}",
-            "raise this limit for larger sessions",
-        )
-    return OK, found, ""
+        found += f": one more {kernel_shortfall(kernel, room + 1)}"
+    return verdict(found, room < BRIDGE_PORTS, "raise this limit for larger sessions")
 
 
 def check_inotify(report: Json, _required: Requirements) -> Verdict:
@@ -67,11 +60,11 @@ def check_inotify(report: Json, _required: Requirements) -> Verdict:
     limit = report["kernel"].get("inotify", 0)
     if not limit:
         return OK, "not known", ""
+    is_low = report["cgroup_version"] == "2" and limit < INOTIFY_WARN
     found = "%d instances" % limit
-    if report["cgroup_version"] == "2" and limit < INOTIFY_WARN:
+    if is_low:
         found += ": of more running containers the engine does not see that memory ran out"
-        return WARN, found, "raise fs.inotify.max_user_instances with sysctl to at least %d" % INOTIFY_WARN
-    return OK, found, ""
+    return verdict(found, is_low, "raise fs.inotify.max_user_instances with sysctl to at least %d" % INOTIFY_WARN)
 
 
 def _limit(amount: int, show: Callable[[int], str]) -> str:
@@ -93,43 +86,36 @@ def check_agent(report: Json, required: Requirements, several: bool) -> List[Fin
     """The findings of an agent; ``several`` is whether there are other agents."""
     name = report["name"]
     if not report["reachable"]:
-        return [
-            Finding(
-                "reachable", name, FAIL, report["reason"], "check that the host is up and its engine runs; " + PROVISION
-            )
-        ]
+        remedy = "check that the host is up and its engine runs; " + PROVISION
+        return [Finding("reachable", name, FAIL, report["reason"], remedy)]
     checks = _ALONE + (_AMONG_OTHERS if several else ())
-    return [Finding(check, name, *verdict(report, required)) for check, verdict in checks]
+    return [Finding(check, name, *judge(report, required)) for check, judge in checks]
 
 
 def _engine(report: Json, _required: Requirements) -> Verdict:
-    version = report["engine"]
-    if _numbers(version) < OLDEST_ENGINE:
-        return FAIL, version, "upgrade its Docker Engine to 20.10 or later"
-    return OK, version, ""
+    is_old = _numbers(report["engine"]) < OLDEST_ENGINE
+    return verdict(report["engine"], is_old, "upgrade its Docker Engine to 20.10 or later", FAIL)
 
 
 def _api(report: Json, _required: Requirements) -> Verdict:
     """Whether the engine listens on TCP without checking who connects."""
-    if report["open_api"]:
-        found = f"everyone who reaches {', '.join(report['open_api'])} is root on this host"
-        return WARN, found, "remove this address from the hosts of its engine, or set tlsverify"
-    return OK, "no open TCP address", ""
+    if not report["open_api"]:
+        return OK, "no open TCP address", ""
+    found = f"everyone who reaches {', '.join(report['open_api'])} is root on this host"
+    return WARN, found, "remove this address from the hosts of its engine, or set tlsverify"
 
 
 def _sdk(report: Json, _required: Requirements) -> Verdict:
     found = f"{report['sdk']}, Python {report['python']}"
-    if _numbers(report["sdk"]) < OLDEST_SDK:
-        return FAIL, found, "upgrade the Docker SDK for Python to 5.0 or later: pip install --upgrade docker"
-    return OK, found, ""
+    remedy = "upgrade the Docker SDK for Python to 5.0 or later: pip install --upgrade docker"
+    return verdict(found, _numbers(report["sdk"]) < OLDEST_SDK, remedy, FAIL)
 
 
 def _runtime(report: Json, _required: Requirements) -> Verdict:
     parts = {"SSH runtime": report["runtime"], "reference image": report["image"]}
     missing = [name for name, is_present in parts.items() if not is_present]
-    if missing:
-        return FAIL, f"no {' and no '.join(missing)}", PROVISION
-    return OK, " and ".join(parts), ""
+    found = f"no {' and no '.join(missing)}" if missing else " and ".join(parts)
+    return verdict(found, missing, PROVISION, FAIL)
 
 
 def _clock(report: Json, _required: Requirements) -> Verdict:
@@ -137,11 +123,8 @@ def _clock(report: Json, _required: Requirements) -> Verdict:
     if abs(offset) < CLOCK_WARN:
         return OK, f"within {CLOCK_WARN:g} s of the controller's", ""
     found = f"{_duration(abs(offset))} {'ahead of' if offset > 0 else 'behind'} the controller's"
-    return (
-        (FAIL if abs(offset) >= CLOCK_FAIL else WARN),
-        found,
-        "run a time service (chrony, systemd-timesyncd) on all hosts",
-    )
+    status = FAIL if abs(offset) >= CLOCK_FAIL else WARN
+    return status, found, "run a time service (chrony, systemd-timesyncd) on all hosts"
 
 
 def _disk(report: Json, _required: Requirements) -> Verdict:
@@ -149,9 +132,8 @@ def _disk(report: Json, _required: Requirements) -> Verdict:
     if free < 0:
         return WARN, f"{report['disk']}: cannot be read", "check the free space on that host"
     found = f"{show_bytes(free)} free in {report['disk']}"
-    if free >= DISK_WARN:
-        return OK, found, ""
-    return (FAIL if free < DISK_FAIL else WARN), found, "free some space, for example with docker system prune"
+    remedy = "free some space, for example with docker system prune"
+    return verdict(found, free < DISK_WARN, remedy, FAIL if free < DISK_FAIL else WARN)
 
 
 def _cgroups(report: Json, _required: Requirements) -> Verdict:
@@ -164,14 +146,11 @@ def _cgroups(report: Json, _required: Requirements) -> Verdict:
     if lacking:
         return FAIL, f"no {' and no '.join(lacking)}", "enable these cgroup controllers in its kernel"
     optional = [name for name in supported if not supported[name]]
+    is_swap = optional == ["swap limit"]
+    remedy = "boot with cgroup_enable=memory swapaccount=1" if is_swap else "enable these cgroup controllers"
     if optional:
-        remedy = (
-            "boot with cgroup_enable=memory swapaccount=1"
-            if optional == ["swap limit"]
-            else "enable these cgroup controllers"
-        )
-        return WARN, f"{found}; no {' and no '.join(optional)}", remedy
-    return OK, found, ""
+        found += f"; no {' and no '.join(optional)}"
+    return verdict(found, optional, remedy)
 
 
 def _bounds(report: Json, _required: Requirements) -> Verdict:
@@ -182,22 +161,18 @@ def _bounds(report: Json, _required: Requirements) -> Verdict:
         f"rotated ({driver})" if driver in ROTATING else "where %s sends them" % (driver or "its driver"),
         f"bounded by session_disk ({storage})" if storage in QUOTAS else f"not bounded ({storage})",
     )
-    if driver not in ROTATING:
-        return WARN, found, "bound the logs where they are kept, or set its log-driver to local"
-    return OK, found, ""
+    return verdict(found, driver not in ROTATING, "bound the logs where they are kept, or set its log-driver to local")
 
 
 def _pool(report: Json, required: Requirements) -> Verdict:
     taken = [*report["routes"], *report["networks"]]
+    pools = ", ".join(required.pools)
     try:
         choose_subnet(2, required.pools, taken)
     except ConflictError:
-        return (
-            FAIL,
-            f"{', '.join(required.pools)}: every subnet overlaps a route or network of the host",
-            "set session_network_pool to a free network",
-        )
-    return OK, f"{', '.join(required.pools)} has a free subnet", ""
+        found = f"{pools}: every subnet overlaps a route or network of the host"
+        return FAIL, found, "set session_network_pool to a free network"
+    return OK, f"{pools} has a free subnet", ""
 
 
 def _drivers(report: Json, _required: Requirements) -> Verdict:
@@ -243,34 +218,20 @@ def _gpu_sharing(report: Json, _required: Requirements) -> Verdict:
     if kind == "none" or not reason:
         return OK, {"none": "parts of a GPU are not limited"}.get(kind, f"by {kind.upper()}"), ""
     daemon = "CUDA_MPS_PIPE_DIRECTORY=<agent_mps_directory> nvidia-cuda-mps-control -d"
-    remedy = (
-        f"as root there, if nvidia-smi -q works: {daemon}"
-        if kind == "mps"
-        else "create MIG devices there with nvidia-smi mig"
-    )
-    return WARN, f"the agent {reason}", remedy
+    mps, mig = f"as root there, if nvidia-smi -q works: {daemon}", "create MIG devices there with nvidia-smi mig"
+    return WARN, f"the agent {reason}", mps if kind == "mps" else mig
 
 
 def _nfs(report: Json, _required: Requirements) -> Verdict:
-    return (
-        OK,
-        "client found"
-        if report["nfs"]
-        else "no client: mounts of type nfs do not work on this agent, everything else does",
-        "",
-    )
+    absent = "no client: mounts of type nfs do not work on this agent, everything else does"
+    return OK, "client found" if report["nfs"] else absent, ""
 
 
 def _folders(report: Json, _required: Requirements) -> Verdict:
     """The folders of this host that its sessions mount."""
     silent = report["silent_folders"]
-    if not silent:
-        return OK, "all data directories in use respond", ""
-    return (
-        WARN,
-        f"no answer from {', '.join(silent)}",
-        "check the file server, and mount the folder there again",
-    )
+    found = f"no answer from {', '.join(silent)}" if silent else "all data directories in use respond"
+    return verdict(found, silent, "check the file server, and mount the folder there again")
 
 
 def _mtu(report: Json, _required: Requirements) -> Verdict:
@@ -283,11 +244,8 @@ def _esp(report: Json, required: Requirements) -> Verdict:
     if report["esp"]:
         return OK, "the kernel supports ESP", ""
     remedy = "use a kernel with ESP (modules esp4, gcm), or do not set session_network_encrypted"
-    return (
-        (FAIL if required.encrypted else WARN),
-        f"encrypted sessions cannot run on this agent: {report['esp_reason']}",
-        remedy,
-    )
+    found = f"encrypted sessions cannot run on this agent: {report['esp_reason']}"
+    return FAIL if required.encrypted else WARN, found, remedy
 
 
 def _bridge_filter(report: Json, _required: Requirements) -> Verdict:

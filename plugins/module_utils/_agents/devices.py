@@ -42,7 +42,6 @@ def all_gpus(has_runtime: bool) -> List[str]:
 
 
 def list_devices() -> str:
-    """The devices as ``nvidia-smi`` lists them."""
     return output_of("-L")
 
 
@@ -111,7 +110,8 @@ _MIB = 1 << 20
 
 def gpu_use() -> List[Json]:
     """The use of each device; empty without devices, or without the program of their driver."""
-    return nvidia_use() + amd_use(amd_gpus())
+    answer = output_of(f"--query-gpu={_COLUMNS}", "--format=csv,noheader,nounits", patience=_PATIENCE)
+    return parse_gpu_use(answer) + amd_use(amd_gpus())
 
 
 def use_of(devices: Sequence[Json], use: Sequence[Json]) -> List[Json]:
@@ -135,11 +135,6 @@ def amd_use(nodes: Mapping[str, str], sys: str = "/sys") -> List[Json]:
         }
         for name, folder in folders.items()
     ]
-
-
-def nvidia_use() -> List[Json]:
-    """The use of NVIDIA's devices."""
-    return parse_gpu_use(output_of(f"--query-gpu={_COLUMNS}", "--format=csv,noheader,nounits", patience=_PATIENCE))
 
 
 def parse_gpu_use(text: str) -> List[Json]:

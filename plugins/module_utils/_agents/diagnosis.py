@@ -7,14 +7,14 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import permutations, product
 from typing import Callable, Dict, List, Sequence, Tuple
 
 from .._core.documents import Json
 from .checks import check_agent
-from .findings import CONTAINER, FAIL, FULL, GOSSIP, OK, PROVISION, VXLAN, WARN, Finding, Requirements, Verdict
+from .findings import CONTAINER, FAIL, FULL, GOSSIP, OK, PROVISION, VXLAN, WARN, Finding, Requirements, Verdict, verdict
 from .overlay_checks import blamed, check_overlay
-from .swarm_plan import Node, data_path_port, resolved, right_cluster
+from .swarm_plan import Node, data_path_port, swarm_of
 from .transports import check_transports
 
 # A test of a pair of agents: the reports of sender and receiver, and the probes of all agents.
@@ -23,15 +23,12 @@ PairTest = Callable[[Json, Json, Dict[str, Json]], bool]
 
 def check_swarm(reports: Sequence[Json], required: Requirements) -> List[Finding]:
     """Whether all agents are in one Swarm, and whether it tolerates the loss of a manager."""
-    nodes = resolved([Node.from_json({**report["swarm"], "name": report["name"]}) for report in reports])
-    joined = [node for node in nodes if node.state == "active"]
-    cluster = right_cluster(joined, required.head)
+    nodes, cluster, managers = swarm_of(reports, required.head)
     findings = [
         Finding("swarm", node.name, *_membership(node, report["swarm"]["error"], cluster))
         for node, report in zip(nodes, reports)
     ]
-    managers = [node.name for node in joined if node.manager and node.cluster == cluster]
-    if joined:
+    if any(node.state == "active" for node in nodes):
         findings.append(Finding("quorum", "all", *_quorum(managers, len(reports))))
     return findings
 
@@ -40,11 +37,8 @@ def _membership(node: Node, error: str, cluster: str) -> Verdict:
     if node.state == "inactive":
         return FAIL, "in no Swarm", PROVISION
     if node.state != "active" or error:
-        return (
-            FAIL,
-            error or f"its membership is {node.state}",
-            "read its engine's log, and check that the managers run",
-        )
+        found = error or f"its membership is {node.state}"
+        return FAIL, found, "read its engine's log, and check that the managers run"
     if node.cluster != cluster:
         found = f"in another Swarm ({node.cluster or 'of unknown managers'}, the head's is {cluster})"
         return FAIL, found, "run docker swarm leave --force on that host, then provision_agents.yml"
@@ -55,13 +49,9 @@ def _quorum(managers: Sequence[str], size: int) -> Verdict:
     found = "%d manager%s (%s)" % (len(managers), "" if len(managers) == 1 else "s", ", ".join(managers))
     if not managers:
         return FAIL, "no manager answers", "start the engines of the managers, or " + PROVISION
-    if size >= 3 and len(managers) < 3:
-        return (
-            WARN,
-            f"{found}: its loss stops the Swarm",
-            "set agent_swarm_manager: true on two or more further agents",
-        )
-    return OK, found, ""
+    is_alone = size >= 3 and len(managers) < 3
+    loss = ": its loss stops the Swarm" if is_alone else ""
+    return verdict(found + loss, is_alone, "set agent_swarm_manager: true on two or more further agents")
 
 
 def check_gpu_versions(reports: Sequence[Json]) -> List[Finding]:
@@ -71,9 +61,8 @@ def check_gpu_versions(reports: Sequence[Json]) -> List[Finding]:
         versions = _agents_by(key, reports)
         if sum(map(len, versions.values())) < 2:
             continue
-        found = _listed(versions)
-        remedy = "install the same version on all agents of a resource group" if len(versions) > 1 else ""
-        findings.append(Finding(check, "all", WARN if remedy else OK, found, remedy))
+        remedy = "install the same version on all agents of a resource group"
+        findings.append(Finding(check, "all", *verdict(_listed(versions), len(versions) > 1, remedy)))
     return findings
 
 
@@ -85,7 +74,6 @@ def check_architectures(reports: Sequence[Json]) -> List[Finding]:
 
 
 def _agents_by(key: str, reports: Sequence[Json]) -> Dict[str, List[str]]:
-    """The names of the agents with each value of their reports."""
     found: Dict[str, List[str]] = {}
     for report in reports:
         if report[key]:
@@ -120,9 +108,8 @@ def _pair_finding(check: str, sender: Json, receiver: Json, remedy: str) -> Find
 def check_isolation(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:
     """Whether containers can send VXLAN to an agent, their own included: the kernel would take it for a frame of an overlay."""
     port = _port(reports)
-    tried = [
-        (sender, receiver) for sender in reports for receiver in reports if _has_sent_inside(sender, receiver, probes)
-    ]
+    inside = [report for report in reports if probes.get(report["name"], {}).get("contained")]
+    tried = [pair for pair in product(inside, reports) if _has_sent(*pair, probes)]
     reached = [pair for pair in tried if _heard(CONTAINER)(*pair, probes)]
     if tried and not reached:
         return [Finding("isolation", "all pairs", OK, "no container reaches UDP %d of an agent" % port)]
@@ -131,11 +118,6 @@ def check_isolation(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Fi
         Finding("isolation", f"{sender['name']} -> {receiver['name']}", WARN, found, PROVISION)
         for sender, receiver in reached
     ]
-
-
-def _has_sent_inside(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
-    """Whether a container of the sender sent, and the receiver listened and returned what it received."""
-    return bool(probes.get(sender["name"], {}).get("contained")) and _has_sent(sender, receiver, probes)
 
 
 def _heard(channel: str) -> PairTest:
@@ -203,7 +185,6 @@ def diagnose(
 
 
 def _check_listeners(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:
-    """Warnings for the agents that could not send or listen."""
     return [
         Finding("ports", report["name"], WARN, probes[report["name"]]["reason"], PROVISION + ", then check again")
         for report in reports
@@ -240,11 +221,7 @@ def summarize(findings: Sequence[Finding], agents: Sequence[str]) -> Json:
     counts = {status: sum(finding.status == status for finding in findings) for status in (OK, WARN, FAIL)}
     failed = [_reason(finding) for finding in findings if finding.status == FAIL]
     senders = {one.where.partition(" -> ")[0] for one in findings if (one.check, one.status) == ("isolation", WARN)}
-    sentence = "%d of %d checks failed: %s." % (
-        counts[FAIL],
-        len(findings),
-        "; ".join(failed[:8]),
-    )
+    sentence = "%d of %d checks failed: %s." % (counts[FAIL], len(findings), "; ".join(failed[:8]))
     return {
         "fit": not counts[FAIL],
         "counts": counts,

@@ -14,9 +14,10 @@ import re
 import secrets
 import time
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any, List, Sequence
 
-from .._core.constants import LABEL_CHECK, LABEL_SESSION, REFERENCE_IMAGE
+from .._core.constants import LABEL_CHECK, REFERENCE_IMAGE
 from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError, LibraryError
 from .._core.model import Gpu
@@ -24,8 +25,8 @@ from .._core.waiting import deadline_in, wait_until
 from .._docker.client import Engine, load_sdk
 from .._docker.data_folders import silent_folders
 from .._docker.device_nodes import amd_gpus
-from .._docker.images import image_folder
-from .._docker.reports import architecture, network_entry
+from .._docker.images import free_below, image_folder
+from .._docker.reports import architecture, network_entry, session_of
 from .._docker.runtime import find_runtime
 from . import host
 from .devices import all_gpus, divided, gid_types, rdma_ports
@@ -71,11 +72,10 @@ def _engine_report(engine: Engine, options: Json) -> Json:
     info = engine.info()
     swarm = {**host.swarm_place(info), "error": (info.get("Swarm") or {}).get("Error") or ""}
     address = swarm["address"] or host.own_address(options["addresses"])
-    limits = host.engine_limits(options["docker_host"])
     root = image_folder(info)
     everyone = engine.networks(everyone=True)
-    networks = [network_entry(entry) for entry in everyone if not _is_ours(entry)]
-    sessions = [network_entry(entry) for entry in everyone if _is_ours(entry)]
+    networks = [network_entry(entry) for entry in everyone if not session_of(entry)]
+    sessions = [network_entry(entry) for entry in everyone if session_of(entry)]
     image = engine.image(REFERENCE_IMAGE) is not None
     return {
         "engine": info.get("ServerVersion", ""),
@@ -84,7 +84,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "runtime": bool(find_runtime(engine, options["edition"])),
         "image": image,
         "disk": root,
-        "disk_free": free_space(root),
+        "disk_free": free_below(root),
         "cgroups": _cgroups(info),
         "cgroup_version": str(info.get("CgroupVersion") or 1),
         "cgroup_driver": str(info.get("CgroupDriver") or ""),
@@ -98,13 +98,14 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "storage": _storage(info),
         "open_api": _open_api(info),
         "silent_folders": sorted(silent_folders(engine.containers())),
-        **{"nofile": limits.nofile, "memlock": limits.memlock},
+        **asdict(host.engine_limits(options["docker_host"])),
         "networks": [subnet for network in networks for subnet in network["subnets"]],
         "session_networks": [subnet for network in sessions for subnet in network["subnets"]],
         "swarm": swarm,
         "address": address,
         "mtu": host.underlay_mtu([address]) or 1500,
-        **_links(options["fabric"], everyone),
+        "fabric": {**host.fabric(options["fabric"], everyone), **host.link(options["fabric"])},
+        "rdma": [{**port, "gids": gid_types(port["name"])} for port in rdma_ports(options["fabric"])],
         **(_test_esp(engine) if image and options["several"] else {"esp": None, "esp_reason": ""}),
     }
 
@@ -125,23 +126,6 @@ def _gpus(has_runtime: bool, options: Json) -> Json:
     }
 
 
-def _links(interface: str, networks: Sequence[Json]) -> Json:
-    """The interface for the fabric, and the ports of RDMA devices."""
-    return {
-        "fabric": {**host.fabric(interface, networks), **host.link(interface)},
-        "rdma": [{**port, "gids": gid_types(port["name"])} for port in rdma_ports(interface)],
-    }
-
-
-def free_space(folder: str) -> int:
-    """Free bytes in the file system of a folder; -1 if it cannot be read."""
-    try:
-        status = os.statvfs(folder)
-    except OSError:
-        return -1
-    return status.f_bavail * status.f_frsize
-
-
 def _storage(info: Json) -> str:
     """The storage driver and its file system, as ``overlay2 on xfs``."""
     status = {str(row[0]): str(row[1]) for row in info.get("DriverStatus") or [] if len(row) == 2}
@@ -156,10 +140,6 @@ def _open_api(info: Json) -> List[str]:
     ['http://0.0.0.0:2375']
     """
     return [address for text in info.get("Warnings") or [] for address in _OPEN.findall(str(text))]
-
-
-def _is_ours(network: Json) -> bool:
-    return LABEL_SESSION in (network.get("Labels") or {})
 
 
 def _cgroups(info: Json) -> Json:
@@ -270,8 +250,11 @@ def run_to_end(engine: Engine, name: str, body: Json, deadline: float) -> str:
 
 
 def start_container(engine: Engine, name: str, body: Json) -> str:
-    """Start a container of a check. Ended containers of checks that were killed are removed first."""
-    remove_old_containers(engine)
+    """Start a container of a check. Ended containers of checks that were killed are removed first: no check that runs is so old."""
+    for listed in engine.containers(everyone=True):
+        is_old = time.time() - float(listed.get("Created") or 0) > OLD
+        if is_old and LABEL_CHECK in (listed.get("Labels") or {}) and listed["State"] in ("created", "exited"):
+            engine.remove(listed["Id"], listed["Id"][:12])
     identity = engine.create(name, body)
     try:
         engine.start(identity, name)
@@ -279,15 +262,3 @@ def start_container(engine: Engine, name: str, body: Json) -> str:
         engine.remove(identity, name)
         raise
     return identity
-
-
-def remove_old_containers(engine: Engine) -> None:
-    """Remove the ended containers of checks that were killed."""
-    for listed in engine.containers(everyone=True):
-        if LABEL_CHECK in (listed.get("Labels") or {}) and listed["State"] in ("created", "exited") and _is_old(listed):
-            engine.remove(listed["Id"], listed["Id"][:12])
-
-
-def _is_old(listed: Json) -> bool:
-    """Whether the container is older than any check that still runs."""
-    return time.time() - float(listed.get("Created") or 0) > OLD

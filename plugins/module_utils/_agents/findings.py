@@ -40,3 +40,8 @@ class Requirements:
 
 
 Verdict = Tuple[str, str, str]
+
+
+def verdict(found: str, is_bad: object, remedy: str, status: str = WARN) -> Verdict:
+    """What was found, which is a warning, or another status with its remedy, if it is bad."""
+    return (status, found, remedy) if is_bad else (OK, found, "")

@@ -170,7 +170,6 @@ def has_no_fabric_manager(proc: str = "/proc") -> bool:
 
 
 def _faults(gpu: ElementTree.Element, log: Log, xids: Mapping[Bus, Sequence[int]], unmanaged: bool) -> List[Fault]:
-    """The faults of a GPU, each with its gravity."""
     gone = [found.group(1) for found in (_GONE.fullmatch((part.text or "").strip()) for part in gpu.iter()) if found]
     faults = [(RED, f"nvidia-smi says {text}") for text in gone[:1]]
     faults += [(rule.state, rule.reason.format(value)) for rule in _RULES for value in _values(gpu, rule)]

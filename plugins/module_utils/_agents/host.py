@@ -17,11 +17,10 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from .._core import bounded
-from .._core.constants import LABEL_SESSION
 from .._core.documents import Json
 from .._core.resident import asking
 from .._docker.payloads import Limits
-from .._docker.reports import engine_entry
+from .._docker.reports import engine_entry, session_of
 
 NOFILE = 1048576
 LISTENING = "0A"
@@ -159,9 +158,8 @@ def host_network(addresses: List[str], info: Json) -> Json:
 
 def fabric(interface: str, networks: Iterable[Json], sys: str = "/sys") -> Json:
     """An interface for the fabric, and why sessions cannot use it. The engine would make a missing one up, or refuse it late."""
-    users = [
-        one["Name"] for one in networks if _parent(one) == interface and LABEL_SESSION not in (one.get("Labels") or {})
-    ]
+    others = [one for one in networks if not session_of(one)]
+    users = [one["Name"] for one in others if (one.get("Options") or {}).get("parent", "") == interface]
     if not interface:
         reason = "has no agent_fabric"
     elif not re.fullmatch("[A-Za-z0-9_.-]{1,15}", interface) or not os.path.isdir(f"{sys}/class/net/{interface}"):
@@ -177,10 +175,6 @@ def link(interface: str, sys: str = "/sys") -> Dict[str, int]:
     """The MTU and the speed of an interface, in Mbit/s; 0: not known."""
     found = f"{sys}/class/net/{os.path.basename(interface)}/" if interface else ""
     return {name: _number(read(found + name)) if found else 0 for name in ("mtu", "speed")}
-
-
-def _parent(network: Json) -> str:
-    return str((network.get("Options") or {}).get("parent", ""))
 
 
 def existing(paths: Sequence[str], seconds: float = bounded.PATIENCE) -> Dict[str, bool]:
@@ -205,7 +199,6 @@ def cpu_ids(count: int) -> List[int]:
 
 
 def swarm_place(info: Json) -> Json:
-    """The place of this host's engine in a Swarm, as reports have it."""
     is_member = (info.get("Swarm") or {}).get("LocalNodeState") == "active"
     cluster = swarm_cluster(info.get("DockerRootDir") or "/var/lib/docker") if is_member else ""
     place: Json = engine_entry(info, "", cluster)["swarm"]
@@ -214,26 +207,21 @@ def swarm_place(info: Json) -> Json:
 
 def swarm_cluster(data_root: str) -> str:
     """The Swarm that this host belongs to: the organization in its node certificate, the only record of it on a worker."""
+    import ssl
+
     pem = read(os.path.join(data_root, "swarm/certificates/swarm-node.crt"))
-    return _organization(pem)
+    first = re.search(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", pem, re.DOTALL)
+    der = ssl.PEM_cert_to_DER_cert(first.group(0)) if first else b""
+    _before, found, after = der.partition(ORGANIZATION)
+    return after[2 : 2 + after[1]].decode("ascii", "replace") if found else ""
 
 
 def read(path: str) -> str:
-    """A small file's text; empty where it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
     except OSError:
         return ""
-
-
-def _organization(pem: str) -> str:
-    import ssl
-
-    first = re.search(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", pem, re.DOTALL)
-    der = ssl.PEM_cert_to_DER_cert(first.group(0)) if first else b""
-    _before, found, after = der.partition(ORGANIZATION)
-    return after[2 : 2 + after[1]].decode("ascii", "replace") if found else ""
 
 
 def _peer(docker_host: str) -> int:
@@ -269,7 +257,6 @@ def _rows(path: str) -> Iterator[List[str]]:
 
 
 def _interfaces() -> Iterator[Tuple[str, str]]:
-    """Each interface with its IPv4 address."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         for _index, name in socket.if_nameindex():
             try:

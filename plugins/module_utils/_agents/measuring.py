@@ -122,7 +122,6 @@ def measure(
 
 
 def use(before: Reading, after: Reading) -> Json:
-    """The use between two readings of a container."""
     seconds = after.moment - before.moment
     millicpus = round((after.cpu - before.cpu) / seconds / 1e6) if seconds > 0 else 0
     return {"millicpus": max(0, millicpus), "memory": after.memory}

@@ -51,7 +51,6 @@ def measured(found: Mapping[str, Json], what: str) -> Dict[Pair, float]:
 
 
 def matrix(probes: Mapping[str, Json]) -> List[Json]:
-    """The measurements of each pair of agents."""
     found = {name: probe["overlay"] for name, probe in probes.items() if probe.get("overlay")}
     mbits, latency = measured(found, "mbits"), measured(found, "latency")
     return [

@@ -14,7 +14,7 @@ from .._core.constants import VXLAN_OVERHEAD
 from .._core.documents import Json
 from .._core.errors import ConflictError
 from .._planning.addresses import choose_subnet, prefix_for
-from .swarm_plan import Node, resolved, right_cluster
+from .swarm_plan import swarm_of
 
 Link = Tuple[str, str]
 
@@ -25,12 +25,9 @@ def overlay_plan(reports: Sequence[Json], pools: Sequence[str], encrypted: bool,
     The agents of the Swarm of the head take part, or of most agents, that have the reference image.
     """
     up = [report for report in reports if report.get("reachable")]
-    nodes = resolved([Node.from_json({**report["swarm"], "name": report["name"]}) for report in up])
-    joined = [node for node in nodes if node.state == "active"]
-    cluster = right_cluster(joined, head)
-    members = [report for report, node in zip(up, nodes) if node in joined and node.cluster == cluster]
+    nodes, cluster, managers = swarm_of(up, head)
+    members = [report for report, node in zip(up, nodes) if node.state == "active" and node.cluster == cluster]
     ready = [report for report in members if report["image"]]
-    managers = [node.name for node in joined if node.manager and node.cluster == cluster]
     manager = head if head in managers else (managers or [""])[0]
     if len(ready) < 2 or not manager:
         return {"members": [], "reason": "no two agents of a Swarm have the reference image and a manager that answers"}
@@ -49,7 +46,10 @@ def _with_addresses(reports: Sequence[Json], ready: Sequence[Json], pools: Seque
     return {
         **plan,
         "reason": "",
-        "members": _members(ready, subnet.addresses),
+        "members": [
+            {"name": report["name"], "host": "check%d" % number, "address": address}
+            for number, (report, address) in enumerate(zip(ready, subnet.addresses), 1)
+        ],
         "subnet": subnet.subnet,
         "gateway": subnet.gateway,
         "ip_range": subnet.ip_range,
@@ -65,13 +65,6 @@ def _upper_ends(pools: Sequence[str], size: int) -> List[str]:
     """
     networks = [IPv4Network(pool) for pool in pools]
     return [str(list(pool.subnets(2))[-1]) for pool in networks if pool.prefixlen + 2 <= prefix_for(size)]
-
-
-def _members(ready: Sequence[Json], addresses: Sequence[str]) -> List[Json]:
-    return [
-        {"name": report["name"], "host": "check%d" % number, "address": address}
-        for number, (report, address) in enumerate(zip(ready, addresses), 1)
-    ]
 
 
 def ring(found: Mapping[str, Json]) -> List[Link]:

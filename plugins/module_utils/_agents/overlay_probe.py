@@ -47,7 +47,6 @@ def create_network(engine: Engine, mark: str, plan: Json) -> None:
 
 
 def remove_network(engine: Engine, mark: str) -> None:
-    """Remove the network from its manager."""
     found = next((network for network in engine.networks(everyone=True) if network["Name"] == NAME % mark), None)
     if found is not None:
         persist(lambda: engine.remove_network(found["Id"], found["Name"]), deadline_in(REMOVE))
@@ -67,7 +66,6 @@ def test(engine: Engine, mark: str) -> Json:
 
 
 def measure(engine: Engine, mark: str, peer: str, seconds: float) -> Json:
-    """Let this agent's container measure the throughput to a peer."""
     engine.put_file(NAME % mark, overlay_endpoint.FOLDER, overlay_endpoint.LINK, f"{peer}\n".encode())
     return _found(engine, mark, '["mbits"', seconds + SLACK)
 

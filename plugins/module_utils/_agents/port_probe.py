@@ -90,7 +90,10 @@ def send(name: str, peers: Dict[str, str], mark: str, mtu: int, port: int) -> No
         sender.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
         for _round in range(ROUNDS):
             for address in peers.values():
-                _send_all(sender, address, name, mark, mtu, port)
+                # One to each port, and one that fills a packet.
+                _send(sender, address, port, datagram(name, VXLAN, mark))
+                _send(sender, address, GOSSIP_PORT, datagram(name, GOSSIP, mark))
+                _send(sender, address, port, datagram(name, FULL, mark).ljust(mtu - HEADERS, b"\0"))
             time.sleep(ROUND_PAUSE)
 
 
@@ -123,13 +126,6 @@ def datagram(sender: str, channel: str, mark: str) -> bytes:
 
 def _words(mark: str) -> str:
     return "cluster.compute.check:" + mark
-
-
-def _send_all(sender: socket.socket, address: str, name: str, mark: str, mtu: int, port: int) -> None:
-    """A datagram to each port, and a datagram that fills a packet."""
-    _send(sender, address, port, datagram(name, VXLAN, mark))
-    _send(sender, address, GOSSIP_PORT, datagram(name, GOSSIP, mark))
-    _send(sender, address, port, datagram(name, FULL, mark).ljust(mtu - HEADERS, b"\0"))
 
 
 def _send(sender: socket.socket, address: str, port: int, content: bytes) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import Any, Collection, Dict, List, Sequence
+from typing import Any, Callable, Collection, Dict, List, Sequence, Tuple, TypeVar
 
 from .._core.bounded import silence
 from .._core.constants import LABEL_BATCH, LABEL_SECRETS
@@ -45,6 +45,7 @@ from .gpu_health import gpu_health
 from .measuring import Groups, measure
 from .nvidia import look
 
+Found = TypeVar("Found")
 _IGNORED = "On %s the container %s is ignored, because its label %s cannot be read: remove that container."
 
 
@@ -66,8 +67,8 @@ class Overrides:
         cpus, memory, gpus = options.get("cpus"), options.get("memory"), options.get("gpus")
         sharing = options.get("gpu_sharing") or NO_LIMIT
         return cls(
-            millicpus=None if _unset(cpus) else parse_cpus(cpus, "cpus"),
-            memory=None if _unset(memory) else parse_bytes(memory, "memory"),
+            millicpus=None if cpus in (None, "") else parse_cpus(cpus, "cpus"),
+            memory=None if memory in (None, "") else parse_bytes(memory, "memory"),
             gpus=None if gpus is None else [_gpu(gpu, sharing) for gpu in gpus],
             sharing=sharing,
             mps_directory=options.get("mps_directory") or MPS_DIRECTORY,
@@ -207,37 +208,29 @@ def observed(engine: Engine, ours: Sequence[Json], has_time: bool, silent: Colle
             return unread(entry, silence(waiting[entry["engine_id"]][0], engine.agent))
         return with_apps(engine, with_batch(engine, with_wait(engine, entry)), has_time)
 
-    return run_all(complete, _ranked(container_entries(engine, ours, default_parallelism())), default_parallelism())
+    entries = container_entries(engine, ours, default_parallelism())
+    ranked = sorted(entries, key=lambda entry: (entry["session"], entry["rank"]))
+    return run_all(complete, ranked, default_parallelism())
 
 
 def _with_relays(entries: Sequence[Json], everyone: Sequence[Json]) -> List[Json]:
-    """The entries, of which each main1 with relays has them."""
     relays = relays_by_session(everyone)
     has_relays = [entry["id"] == entry["session"] and entry["session"] in relays for entry in entries]
     return [{**one, "relays": relays[one["session"]]} if has else one for one, has in zip(entries, has_relays)]
 
 
 def measured(engine: Engine, entries: List[Json], gpus: Sequence[Json]) -> List[Json]:
-    """The entries with what each running container uses now."""
     running = [entry["engine_id"] for entry in entries if entry["state"] == "running"]
     found = measure(engine, running, default_parallelism(), Groups(running))
-    return [{**entry, "measured": _with_gpus(found.get(entry["engine_id"]), entry, gpus)} for entry in entries]
-
-
-def _with_gpus(measured: Json | None, entry: Json, gpus: Sequence[Json]) -> Json | None:
-    return measured and {**measured, "gpus": use_of(entry["resources"].get("gpus") or (), gpus)}
+    used = [(entry, found.get(entry["engine_id"]), entry["resources"].get("gpus") or ()) for entry in entries]
+    return [{**entry, "measured": amounts and {**amounts, "gpus": use_of(own, gpus)}} for entry, amounts, own in used]
 
 
 def with_wait(engine: Engine, entry: Json) -> Json:
     """The entry with the state ``waiting`` if the container runs, and has no sshd before its secrets have come."""
     if entry["state"] != "running" or not entry["labels"].get(LABEL_SECRETS):
         return entry
-    try:
-        waits = waits_for_secrets(engine, entry["engine_id"], entry["id"], entry["hostname"])
-    except UnreachableError:
-        raise
-    except (ConflictError, EngineError):
-        return entry
+    waits, _reason = _tried(waits_for_secrets, engine, entry)
     return {**entry, "state": WAITING} if waits else entry
 
 
@@ -245,12 +238,8 @@ def with_batch(engine: Engine, entry: Json) -> Json:
     """The entry of a container that runs a command with the state of that command. An unreadable state does not fail the report."""
     if not entry["labels"].get(LABEL_BATCH):
         return entry
-    try:
-        return {**entry, "batch": read_state(engine, entry["engine_id"], entry["id"], entry["hostname"])}
-    except UnreachableError:
-        raise
-    except (ConflictError, EngineError) as error:
-        return unread(entry, error.message)
+    state, reason = _tried(read_state, engine, entry)
+    return {**entry, "batch": state} if state else unread(entry, reason)
 
 
 def unread(entry: Json, reason: str) -> Json:
@@ -268,22 +257,20 @@ def with_apps(engine: Engine, entry: Json, has_time: bool) -> Json:
     may_have = has_apps(entry["labels"]) or (has_time and entry["id"] == entry["session"])
     if entry["state"] != "running" or not may_have:
         return entry
+    found, reason = _tried(read_statuses, engine, entry)
+    # An app of the launch that is not among them was removed.
+    is_known = found or (has_apps(entry["labels"]) and not reason)
+    return {**entry, "apps": [one.to_json() for one in found or ()]} if is_known else entry
+
+
+def _tried(read: Callable[[Engine, str, str, str], Found], engine: Engine, entry: Json) -> Tuple[Found | None, str]:
+    """What a function reads of a container, or why this container cannot be read."""
     try:
-        found = read_statuses(engine, entry["engine_id"], entry["id"], entry["hostname"])
+        return read(engine, entry["engine_id"], entry["id"], entry["hostname"]), ""
     except UnreachableError:
         raise
-    except (ConflictError, EngineError):
-        return entry
-    # An app of the launch that is not among them was removed.
-    return {**entry, "apps": [one.to_json() for one in found]} if found or has_apps(entry["labels"]) else entry
-
-
-def _ranked(entries: List[Json]) -> List[Json]:
-    return sorted(entries, key=lambda entry: (entry["session"], entry["rank"]))
-
-
-def _unset(value: object) -> bool:
-    return value is None or value == ""
+    except (ConflictError, EngineError) as error:
+        return None, error.message
 
 
 def _gpu(data: Dict[str, Any], sharing: str) -> Gpu:

@@ -122,7 +122,6 @@ def _in_time(call: Callable[[], Any], folder: str, agent: str, seconds: float) -
 def _written(
     folder: str, opening: Callable[[ExitStack], int], token: str, agent: str, seconds: float
 ) -> Tuple[Json, bool]:
-    """The folder's mark, and whether it is new."""
     try:
         mark, new = _in_time(partial(_write, opening, token), folder, agent, seconds)
     except OSError as error:

@@ -37,7 +37,6 @@ class Node:
 
     @classmethod
     def from_json(cls, data: Json) -> Node:
-        """A node from the membership that its agent reports."""
         named = {
             "state": data.get("state") or None,
             "cluster": data.get("cluster_id"),
@@ -91,11 +90,14 @@ def resolved(nodes: Sequence[Node]) -> List[Node]:
     return [node if node.cluster else replace(node, cluster=_first(node.managers, by_manager)) for node in nodes]
 
 
-def right_cluster(joined: Sequence[Node], head: str) -> str:
-    """The Swarm of the head, or the Swarm of most agents."""
+def swarm_of(reports: Sequence[Json], head: str) -> Tuple[List[Node], str, List[str]]:
+    """The agents of these examinations as nodes, the Swarm of the head or of most, and its managers."""
+    nodes = resolved([Node.from_json({**report["swarm"], "name": report["name"]}) for report in reports])
+    joined = [node for node in nodes if node.state == "active"]
     ids = [node.cluster for node in joined if node.cluster]
     first = next((node.cluster for node in joined if node.name == head), "")
-    return first or max(ids, key=ids.count, default="")
+    cluster = first or max(ids, key=ids.count, default="")
+    return nodes, cluster, [node.name for node in joined if node.manager and node.cluster == cluster]
 
 
 def _first(managers: Sequence[str], clusters: Mapping[str, str]) -> str:
@@ -150,5 +152,4 @@ def plan_leave(leaving: Sequence[Node], staying: Sequence[Node]) -> Json:
 
 
 def peers(nodes: Sequence[Node]) -> Dict[str, List[str]]:
-    """For each agent, the addresses of the other agents."""
     return {node.name: [other.address for other in nodes if other.name != node.name] for node in nodes}

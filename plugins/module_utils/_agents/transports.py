@@ -12,7 +12,7 @@ from typing import Dict, List, Sequence
 
 from .._core.documents import Json
 from .._planning.placement import ROCE
-from .findings import OK, WARN, Finding, Requirements, Verdict
+from .findings import OK, WARN, Finding, Requirements, Verdict, verdict
 
 _INFINIBAND, _ROCE_V2 = "InfiniBand", "RoCE v2"
 
@@ -35,12 +35,8 @@ def check_rdma(report: Json, _required: Requirements) -> Verdict:
     found = "; ".join(f"{port['name']} {_described(port)}" for port in ports)
     without = [port["name"] for port in ports if port["active"] and port["fabric"] and _ROCE_V2 not in port["gids"]]
     if without:
-        return (
-            WARN,
-            f"{found}; no RoCE v2 on {', '.join(without)}",
-            "enable RoCE v2 in its driver, and give its interface an address",
-        )
-    return OK, found, ""
+        found += f"; no RoCE v2 on {', '.join(without)}"
+    return verdict(found, without, "enable RoCE v2 in its driver, and give its interface an address")
 
 
 def _described(port: Json) -> str:
@@ -57,11 +53,8 @@ def check_nvlink(report: Json, _required: Requirements) -> Verdict:
     if gpus < 2:
         return OK, "no two GPUs that nvidia-smi topo -m shows", ""
     found = "%d of %d pairs of %d GPUs" % (linked, gpus * (gpus - 1) // 2, gpus)
-    if linked:
-        found += (
-            ", only inside a container: prefer one container with several GPUs (session_gpus) and session_per_agent: 1"
-        )
-    return OK, found, ""
+    inside = ", only inside a container: prefer one container with several GPUs (session_gpus) and session_per_agent: 1"
+    return OK, found + (inside if linked else ""), ""
 
 
 def check_transports(reports: Sequence[Json]) -> List[Finding]:

@@ -11,7 +11,6 @@ import re
 from dataclasses import dataclass
 from typing import Dict, List, Sequence
 
-from .._core.constants import LABEL_CONTAINER
 from .._core.documents import Document, Json
 from .._core.errors import EngineError, NotFoundError, visible_lines
 from .._core.names import run_folder
@@ -51,15 +50,13 @@ class Apps:
     hostname: str = "main1"
 
     def listed(self) -> Json:
-        """The container, as the engine lists it."""
-        for listed in self.engine.containers(self.session):
-            if (listed.get("Labels") or {}).get(LABEL_CONTAINER) == self.container and listed.get("State") == "running":
-                return listed
+        listed = self.engine.members(self.session).get(self.container)
+        if listed is not None and listed["State"] == "running":
+            return listed
         message = "%s does not run on agent %s: launch the session again to repair it."
         raise NotFoundError(message % (self.hostname, self.agent), self.agent)
 
     def read(self, path: str, most: int = LONGEST_FILE) -> bytes:
-        """A file of the container, empty if there is none."""
         return self.engine.read_file(self.listed()["Id"], path, self.hostname, most) or b""
 
     def status(self, name: str) -> AppStatus:
@@ -130,10 +127,8 @@ def parse_status(name: str, content: bytes) -> AppStatus:
     >>> parse_status("lab", b"failed 127\\n")
     AppStatus(name='lab', state='failed', exit_code=127)
     """
-    words = content.decode("ascii", "replace").split() or [""]
-    state = words[0] if words[0] in _STATES else UNKNOWN
-    code = int(words[1]) if len(words) > 1 and words[1].isdigit() else None
-    return AppStatus(name, state, code)
+    found = parse_statuses(name.encode() + b" " + content)
+    return found[0] if found else AppStatus(name, UNKNOWN)
 
 
 def _is_ready(status: AppStatus | None) -> bool:

@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from typing import Callable, Dict, Sequence, Tuple
 
-from .._core.constants import CONFIG_FOLDER, LABEL_CONTAINER
+from .._core.constants import CONFIG_FOLDER
 from .._core.documents import Json
 from .._core.errors import EngineError, NotFoundError, StateError
 from .._core.model import Container, Plan, Session
@@ -79,7 +79,7 @@ class Batch:
         So a repair starts a command again that ended with main1, and never a command that has an exit code. If the plan has another
         command than main1, the plan's command runs as soon as the other has ended. With ``again``, a command runs again after its end.
         """
-        check_mounts_answer(self._listed().values(), self.agent)
+        check_mounts_answer(self.engine.members(self.plan.session.id).values(), self.agent)
         main = self._main()["Id"]
         status = self.status()
         is_next = self._is_next(main) or (again and status["exit_code"] is not None)
@@ -125,7 +125,6 @@ class Batch:
         raise EngineError(message % (self.agent, _LONGEST_TAKE), self.agent)
 
     def _files(self) -> Dict[str, bytes]:
-        """The files of PID 1 that describe the command."""
         session = self.plan.session
         return {
             "command": session.command.encode("utf-8", "surrogateescape"),
@@ -138,7 +137,7 @@ class Batch:
 
     def wait(self, seconds: float) -> Json:
         """The status once the command has ended or a container of this agent has died, at the latest after ``seconds``."""
-        check_mounts_answer(self._listed().values(), self.agent)
+        check_mounts_answer(self.engine.members(self.plan.session.id).values(), self.agent)
         status: Json = {}
 
         def has_ended() -> bool:
@@ -153,7 +152,7 @@ class Batch:
 
         ``begun`` is false if main1 was started after the command: the command has ended with the earlier run of main1.
         """
-        listed = self._listed()
+        listed = self.engine.members(self.plan.session.id)
         stopped = [container for container in self.plan.on(self.agent) if not _runs(listed.get(container.id))]
         dead = [_death(self.engine, container, listed.get(container.id)) for container in stopped]
         main = listed.get(self.plan.session.id)
@@ -163,16 +162,11 @@ class Batch:
         return {**state, "dead": dead}
 
     def _main(self) -> Json:
-        main = self._listed().get(self.plan.session.id)
+        main = self.engine.members(self.plan.session.id).get(self.plan.session.id)
         if main is None:
             message = "main1: agent %s does not have this container; launch the session again to repair it."
             raise NotFoundError(message % self.agent, self.agent)
         return main
-
-    def _listed(self) -> Dict[str, Json]:
-        """The session's containers in this engine by the container's ID in the plan."""
-        listed = self.engine.containers(self.plan.session.id)
-        return {container["Labels"].get(LABEL_CONTAINER): container for container in listed}
 
 
 def timeout_text(session: Session) -> str:
@@ -216,7 +210,6 @@ def _runs(listed: Json | None) -> bool:
 
 
 def _death(engine: Engine, container: Container, listed: Json | None) -> Json:
-    """How a container has ended."""
     state = ((engine.inspect(listed["Id"], container.hostname) if listed else None) or {}).get("State") or {}
     return {
         "hostname": container.hostname,

@@ -11,7 +11,7 @@ import sys
 import traceback
 from typing import Any, List, Mapping, Sequence
 
-from .._core.constants import LABEL_RUNTIME
+from .._core.constants import LABEL_SESSION
 from .._core.documents import Json
 from .._core.errors import LibraryError
 from .._core.image_reference import names_of
@@ -31,8 +31,7 @@ class NetworkRequests(Connection):
 
     def network(self, identity: str) -> Json | None:
         with self._asking(f"inspect network {identity}") as client:
-            found: Json | None = self._or_none(client.inspect_network, identity)
-            return found
+            return self._or_none(client.inspect_network, identity)
 
     def create_network(self, name: str, body: Mapping[str, Any]) -> str:
         """Create a network, and return its ID. The body holds the keyword arguments of the SDK's low-level call."""
@@ -43,17 +42,7 @@ class NetworkRequests(Connection):
         with self._asking("remove network %s" % (name or identity)) as client:
             self._or_none(client.remove_network, identity)
 
-    def connect(self, identity: str, network: str, endpoint: Json, subject: str = "") -> None:
-        """Connect a container to a network that was created again."""
-        with self._asking(f"connect it to network {network}", subject) as client:
-            self._or_none(client.disconnect_container_from_network, identity, network, force=True)
-            address = (endpoint.get("IPAMConfig") or {}).get("IPv4Address")
-            client.connect_container_to_network(
-                identity, network, ipv4_address=address, aliases=endpoint.get("Aliases")
-            )
-
-    def connect_to(self, identity: str, network: str, place: Mapping[str, Any], subject: str = "") -> None:
-        """Connect a container to one more network."""
+    def connect(self, identity: str, network: str, place: Mapping[str, Any], subject: str = "") -> None:
         with self._asking(f"connect it to network {network}", subject) as client:
             client.connect_container_to_network(identity, network, **place)
 
@@ -86,26 +75,16 @@ class Engine(ContainerRequests, NetworkRequests):
             return str(client.api_version)
 
     def image(self, reference: str) -> Json | None:
-        """An image's description, or None if the engine does not have the image."""
         with self._asking(f"inspect image {reference}") as client:
-            tried = (self._or_none(client.inspect_image, name) for name in names_of(reference))
-            found: Json | None = next((image for image in tried if image is not None), None)
-            return found
+            return next(filter(None, (self._or_none(client.inspect_image, name) for name in names_of(reference))), None)
 
     def volume(self, name: str) -> Json | None:
         with self._asking(f"inspect volume {name}") as client:
-            found: Json | None = self._or_none(client.inspect_volume, name)
-            return found
+            return self._or_none(client.inspect_volume, name)
 
-    def volumes(self) -> List[Json]:
-        """The volumes with a session's label."""
+    def volumes(self, label: str = LABEL_SESSION) -> List[Json]:
         with self._asking("list volumes") as client:
-            return list(client.volumes(filters=label_filter("")).get("Volumes") or [])
-
-    def runtime_volumes(self) -> List[Json]:
-        """The volumes with the label of an SSH runtime."""
-        with self._asking("list volumes") as client:
-            return list(client.volumes(filters={"label": [LABEL_RUNTIME]}).get("Volumes") or [])
+            return list(client.volumes(filters={"label": [label]}).get("Volumes") or [])
 
     def create_volume(self, name: str, labels: Mapping[str, str]) -> None:
         """Create a volume; one that exists stays as it is."""

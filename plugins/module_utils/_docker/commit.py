@@ -78,10 +78,6 @@ class Origin:
 class CommitEngine(ImageEngine):
     """The engine's requests for an image of a container."""
 
-    def sizes(self, identity: str) -> Json:
-        with self._asking("measure a container") as client:
-            return next(iter(client.containers(all=True, size=True, filters={"id": identity})), {})
-
     def changes(self, identity: str) -> Tuple[Set[str], List[str]]:
         """The paths that a container has changed or added, and those that it has deleted, without their first slash."""
         with self._asking("list the changes of a container") as client:
@@ -195,7 +191,6 @@ def _fill(engine: CommitEngine, origin: Origin, file: IO[bytes], written: Writte
 
 
 def _rewrite(file: IO[bytes], names: Set[str]) -> None:
-    """Take these files out of the layer."""
     with tempfile.TemporaryFile(dir=_folder()) as copy:
         file.seek(0)
         without(file, copy, names)

@@ -14,9 +14,9 @@ import tarfile
 import time
 from collections import deque
 from contextlib import contextmanager, suppress
-from typing import Any, Callable, Deque, Iterable, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, Sequence, Tuple
 
-from .._core.constants import LABEL_FOLDERS, RUNTIME_PATH
+from .._core.constants import LABEL_CONTAINER, LABEL_FOLDERS, RUNTIME_PATH
 from .._core.documents import Json
 from .._core.errors import EngineError, visible
 from .._core.waiting import deadline_in, wait_until
@@ -122,10 +122,13 @@ class ContainerRequests(Connection):
         self._unbounded.update(one["Id"] for one in listed if LABEL_FOLDERS not in (one.get("Labels") or {}))
         return [container for container in listed if everyone or is_ours(container)]
 
+    def members(self, session: str) -> Dict[str, Json]:
+        """The containers of a session by their ID in its plan."""
+        return {container["Labels"].get(LABEL_CONTAINER, ""): container for container in self.containers(session)}
+
     def inspect(self, identity: str, subject: str = "") -> Json | None:
         with self._asking("inspect it", subject) as client:
-            found: Json | None = self._or_none(client.inspect_container, identity)
-            return found
+            return self._or_none(client.inspect_container, identity)
 
     def create(self, name: str, body: Json, subject: str = "") -> str:
         """Create a container from the body of the engine's request, and return its ID in the engine."""
@@ -184,17 +187,20 @@ class ContainerRequests(Connection):
     def stats(self, identity: str) -> Json | None:
         """A reading of the counters of a container, or None if it is gone."""
         with self._asking("measure a container") as client:
-            found: Json | None = self._or_none(client.stats, identity, stream=False, one_shot=True)
-            return found
+            return self._or_none(client.stats, identity, stream=False, one_shot=True)
 
     def put_archive(self, identity: str, path: str, archive: bytes, subject: str = "") -> None:
         """Unpack a tar archive below an existing folder of the container."""
         if self._looks_inside(identity, subject):
-            script = '"$0" head -c "$1" | "$0" tar -x -f - -C "$2"'
-            self.feed(identity, (*_SHELL, script, _BUSYBOX, str(len(archive)), path), archive, subject)
+            self.unpack(identity, path, archive, subject)
             return
         with self._asking(f"take files below {path}", subject) as client:
             client.put_archive(identity, path, archive)
+
+    def unpack(self, identity: str, path: str, archive: bytes, subject: str = "") -> None:
+        """Let a program in a running container unpack it. Not every connection can say that its data end: the program counts."""
+        script = '"$0" head -c "$1" | "$0" tar -x -f - -C "$2"'
+        self.feed(identity, (*_SHELL, script, _BUSYBOX, str(len(archive)), path), archive, subject)
 
     def feed(self, identity: str, command: Sequence[str], data: bytes, subject: str = "") -> None:
         """Run a command of root in a running container with these bytes as its standard input. An EngineError if it fails."""
@@ -284,6 +290,11 @@ class ContainerRequests(Connection):
             entry.mode, entry.mtime, entry.size = 0o644, int(time.time()), len(content)
             tar.addfile(entry, io.BytesIO(content))
         self.put_archive(identity, folder, archive.getvalue(), subject)
+
+    def sizes(self, identity: str) -> Json:
+        """The engine's entry of a container with the bytes that it has written; empty if it is gone."""
+        with self._asking("measure a container") as client:
+            return next(iter(client.containers(all=True, size=True, filters={"id": identity})), {})
 
     def path_stat(self, identity: str, path: str, subject: str = "") -> Json | None:
         """What is at a path (``mode``, ``linkTarget`` …), or None. A final symlink is returned and not followed."""

@@ -7,18 +7,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
-from .._core.constants import (
-    CONFIG_FOLDER,
-    LABEL,
-    LABEL_CONTAINER,
-    LABEL_LAUNCH,
-    LABEL_OWNER,
-    LABEL_SESSION,
-    LABEL_SPEC,
-)
+from .._core.constants import CONFIG_FOLDER, LABEL, LABEL_LAUNCH, LABEL_OWNER, LABEL_SESSION, LABEL_SPEC
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError, TakenError
 from .._core.image_reference import names_of
@@ -29,7 +21,7 @@ from .data_folders import check_folders_answer, check_mounts_answer, found_folde
 from .device_nodes import amd_gpus, mps_fault
 from .fabric import is_connected
 from .payloads import NO_LIMITS, AgentSettings, Limits, container_body, endpoint
-from .removal import GOING, ContainerChanges, clear_away, remove_orphans, session_containers, state_of, stop_containers
+from .removal import GOING, ContainerChanges, clear_away, remove_orphans, state_of, stop_containers
 from .reports import claims, engine_name
 from .runtime import find_runtime
 from .secrets import Delivery, waits_for_secrets
@@ -66,7 +58,6 @@ class AgentContainers:
         return self.plan.on(self.agent)
 
     def created(self) -> ContainerChanges:
-        """Create the containers that do not exist."""
         listed, outcome = self._look()
         wanted: List[Tuple[Container, Json | None]] = []
         for container in self.mine:
@@ -145,8 +136,7 @@ class AgentContainers:
 
     def _look(self) -> Tuple[Dict[str, Json], ContainerChanges]:
         """The session's containers in the engine, by their ID in the plan; one request."""
-        present = session_containers(self.engine, [self.plan.session.id])
-        found = {container["Labels"].get(LABEL_CONTAINER): container for container in present}
+        found = self.engine.members(self.plan.session.id)
         listed = {container.id: found[container.id] for container in self.mine if container.id in found}
         before = {container.name: state_of(listed.get(container.id)) for container in self.mine}
         return listed, ContainerChanges(before=before, after=dict(before))
@@ -192,8 +182,24 @@ class AgentContainers:
             self._undo(error, lambda listed: listed["Id"] not in created)
             raise error
 
-    def _settings(self, image: str) -> AgentSettings:
-        return replace(agent_settings(self.engine, image, self.runtime, self.edition), limits=self.limits, mps=self.mps)
+    def _settings(self, reference: str) -> AgentSettings:
+        """An EngineError if the image or the SSH runtime is missing. Without a volume, the newest of this edition is mounted."""
+        image = self.engine.image(reference)
+        if image is None:
+            message = "Agent %s does not have image %s; build or pull the image there, or use another image."
+            raise EngineError(message % (self.agent, reference), self.agent)
+        volume = self.runtime or find_runtime(self.engine, self.edition)
+        if not volume or (self.runtime and self.engine.volume(self.runtime) is None):
+            missing = f" (volume {self.runtime})" if self.runtime else ""
+            message = "Agent %s does not have the SSH runtime of this release%s; run provision_agents.yml."
+            raise EngineError(message % (self.agent, missing), self.agent)
+        environment = (image.get("Config") or {}).get("Env") or []
+        path = next((text[len("PATH=") :] for text in environment if text.startswith("PATH=")), "")
+        driver = str(self.engine.info().get("LoggingDriver") or "")
+        # The name of a copy is another than its reference, which has a digest.
+        known = image.get("RepoTags") or ()
+        name = next((name for name in names_of(reference)[1:] if name in known), reference)
+        return AgentSettings(path, self.limits, volume, name, driver, amd_gpus(), self.mps)
 
     def _check_mps(self, containers: Sequence[Container]) -> None:
         """Without its daemon, nothing limits a part of a GPU: programs then use the GPU as if they had all of it."""
@@ -202,8 +208,18 @@ class AgentContainers:
             raise StateError(f"Agent {self.agent} {fault}; start the daemon there.", self.agent)
 
     def _check_volumes(self) -> None:
-        """Before containers are created, and after it: another launch may have created a volume of the same name."""
-        check_volumes(self.engine, self.plan, self.agent, self.runtime)
+        """Refuse the mounts of volumes that belong to the collection or to another owner, or that differ from their description.
+
+        Before containers are created, and after it: another launch may have created a volume of the same name. Sessions of one owner
+        may share a volume that they describe alike.
+        """
+        session = self.plan.session
+        for mount in session.mounts:
+            found = self.engine.volume(mount.source) if mount.type == "volume" else None
+            if found is not None:
+                reason = refusal(mount, found, session.owner, self.runtime, own_only=session.own_volumes)
+                if reason:
+                    raise ConflictError(f"On {self.agent} the volume {mount.source} {reason}.", self.agent)
 
     def _create(self, container: Container, settings: AgentSettings) -> str:
         body = container_body(self.plan, container, settings)
@@ -259,51 +275,9 @@ def _is_ours(inspected: Json, plan: Plan) -> bool:
     return labels.get(LABEL_SESSION) == plan.session.id
 
 
-def agent_settings(engine: Engine, reference: str, runtime: str, edition: str) -> AgentSettings:
-    """The settings, without limits. Raises an EngineError if the image or the SSH runtime is missing.
-
-    ``runtime`` is the volume of the SSH runtime; if empty, the newest one with the scripts of this edition.
-    """
-    image = engine.image(reference)
-    if image is None:
-        message = "Agent %s does not have image %s; build or pull the image there, or use another image."
-        raise EngineError(message % (engine.agent, reference), engine.agent)
-    volume = runtime or find_runtime(engine, edition)
-    if not volume or (runtime and engine.volume(runtime) is None):
-        missing = f" (volume {runtime})" if runtime else ""
-        message = "Agent %s does not have the SSH runtime of this release%s; run provision_agents.yml."
-        raise EngineError(message % (engine.agent, missing), engine.agent)
-    environment = (image.get("Config") or {}).get("Env") or []
-    path = next((text[len("PATH=") :] for text in environment if text.startswith("PATH=")), "")
-    driver = str(engine.info().get("LoggingDriver") or "")
-    name = _name_of(image, reference)
-    return AgentSettings(image_path=path, runtime=volume, image=name, log_driver=driver, nodes=amd_gpus())
-
-
-def _name_of(image: Json, reference: str) -> str:
-    """The image's name in the engine: its reference, or the name that a copy has instead of a digest."""
-    known = image.get("RepoTags") or ()
-    return next((name for name in names_of(reference)[1:] if name in known), reference)
-
-
 # An engine mounts any volume by its name, so the collection decides which existing volumes a session may mount.
 # The driver of the volumes that a session describes: the engine's own.
 _DRIVER = "local"
-
-
-def check_volumes(engine: Engine, plan: Plan, agent: str, runtime: str) -> None:
-    """Refuse the mounts of volumes that belong to the collection or to another owner, or that differ from their description.
-
-    Sessions of one owner may share a volume that they describe alike. Raises a ConflictError.
-    """
-    for mount in plan.session.mounts:
-        if mount.type == "volume":
-            found = engine.volume(mount.source)
-            own_only = plan.session.own_volumes
-            reason = refusal(mount, found, plan.session.owner, runtime, own_only=own_only) if found is not None else ""
-            if reason:
-                message = f"On {agent} the volume {mount.source} {reason}."
-                raise ConflictError(message, agent)
 
 
 def refusal(mount: Mount, found: Json, owner: str, runtime: str, *, own_only: bool = False) -> str:

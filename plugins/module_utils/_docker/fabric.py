@@ -107,7 +107,7 @@ def join(engine: Engine, plan: Plan, container: Container, listed: Json) -> None
     places[plan.network.fabric_name] = {"ipv4_address": address, "aliases": [f"{container.hostname}-fabric"]}
     try:
         for name, place in places.items():
-            engine.connect_to(listed["Id"], name, place, container.hostname)
+            engine.connect(listed["Id"], name, place, container.hostname)
         _settle(engine, container, listed, plan.network.fabric_interface, address)
         if plan.session.rdma:
             _find_gid(engine, container, listed, address)

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any, Callable, Mapping
 
 from .._core.counting import Output, run_counted
@@ -15,7 +16,7 @@ from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError, StateError
 from .._core.waiting import deadline_in
 from .client import Engine
-from .error_text import clean
+from .connection import clean
 
 # Seconds in which the engine must measure a container; a slow answer costs one count.
 COUNT_TIMEOUT = 10
@@ -52,18 +53,11 @@ class BuildEngine(Engine):
                 listen(event)
 
     def _context(self, folder: str) -> Any:
-        """A temporary file with an archive of the folder."""
         try:
             return self._sdk.utils.tar(folder)
         except OSError as error:
             message = "%s: the folder %s cannot be read: %s."
             raise StateError(message % (self.agent, folder, error.strerror or error), self.agent) from error
-
-    def written(self, identity: str) -> int:
-        """The bytes that a container has written; -1 if it is gone."""
-        with self._asking("measure a container") as client:
-            listed = client.containers(all=True, size=True, filters={"id": identity})
-        return int(listed[0].get("SizeRw") or 0) if listed else -1
 
 
 class BuildLog:
@@ -116,12 +110,9 @@ class BuildCount:
         if container != self._container:
             self._before += self._written
             self._container, self._written = container, 0
-        try:
-            found = self._engine.written(container) if container else -1
-        except ComputeError:
-            found = -1
-        if found >= 0:
-            self._written = found
+        with suppress(ComputeError):
+            found = self._engine.sizes(container) if container else {}
+            self._written = int(found.get("SizeRw") or 0) if found else self._written
         return self._before + self._written
 
 

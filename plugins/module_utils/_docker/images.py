@@ -14,15 +14,14 @@ import time
 from contextlib import contextmanager, suppress
 from typing import Any, Callable, Collection, Dict, Iterator, Mapping, Set, Tuple
 
-from .._core.counting import Write, progress_file
+from .._core.counting import progress_file
 from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError, StateError
 from .._core.image_reference import copy_name, digest_of, own_digest, registry_of, split
 from .._core.units import show_bytes
 from .._core.waiting import deadline_in
 from .client import Engine, UnreachableError
-from .connection import AbsentError
-from .error_text import clean
+from .connection import AbsentError, clean
 from .image_archive import proven_ids, remove_names
 from .reports import architecture, content_of, image_entry
 
@@ -97,7 +96,6 @@ class ImageEngine(Engine):
                 archive.write(chunk)
 
     def image_ids(self) -> Set[str]:
-        """The IDs of all images."""
         with self._asking("list its images") as client:
             return set(client.images(quiet=True, all=True))
 
@@ -160,14 +158,16 @@ def image_folder(info: Json) -> str:
 def free_space(info: Json) -> int:
     """Bytes free where the engine stores images or in the home, where archives arrive, whichever is less; -1 if unknown."""
     folders = (image_folder(info), os.path.expanduser("~"))
-    found = []
-    for folder in folders:
-        try:
-            status = os.statvfs(folder)
-            found.append(status.f_bavail * status.f_frsize)
-        except OSError:
-            continue
-    return min(found, default=-1)
+    return min((free for free in map(free_below, folders) if free >= 0), default=-1)
+
+
+def free_below(folder: str) -> int:
+    """Bytes free in the file system of a folder; -1 if it cannot be read."""
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return -1
+    return status.f_bavail * status.f_frsize
 
 
 def pull(engine: ImageEngine, impatient: ImageEngine, options: Json, deadline: float) -> str:
@@ -222,8 +222,7 @@ def _auth(options: Json) -> Dict[str, str] | None:
 def save(engine: ImageEngine, identity: str, path: str, size: int) -> None:
     """Write an archive that only the owner of its folder can read."""
     folder = os.path.dirname(path)
-    status = os.statvfs(folder)
-    if status.f_bavail * status.f_frsize < size:
+    if free_below(folder) < size:
         message = "%s: %s does not have %s free for an archive of the image; free some space there."
         raise StateError(message % (engine.agent, folder, show_bytes(size)), engine.agent)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as archive:
@@ -312,7 +311,6 @@ class PullCount:
             self._layers[layer] = (size, size)
 
     def text(self) -> str:
-        """The bytes that have arrived, and all that are known of."""
         return "%d %d" % (
             sum(now for now, _all in self._layers.values()),
             sum(size for _now, size in self._layers.values()),
@@ -322,19 +320,15 @@ class PullCount:
 @contextmanager
 def counted(path: str | None) -> Iterator[Listener | None]:
     """A listener for the events of a pull, which keeps the count in a new file. None without a file."""
-    with progress_file(path) as write:
-        yield _listener(write) if write is not None else None
-
-
-def _listener(write: Write) -> Listener:
     count, written = PullCount(), 0.0
 
     def listen(event: Mapping[str, Any]) -> None:
         nonlocal written
         count.add(event)
         now = time.monotonic()
-        if now - written >= PERIOD:
+        if write is not None and now - written >= PERIOD:
             written = now
             write(count.text())
 
-    return listen
+    with progress_file(path) as write:
+        yield None if write is None else listen

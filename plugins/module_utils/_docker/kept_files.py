@@ -62,7 +62,6 @@ def is_left_out(path: str) -> bool:
 
 
 def _upwards(path: str) -> List[str]:
-    """The path, and the directories that it lies in."""
     parts = path.split("/")
     return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
 

@@ -51,7 +51,8 @@ def read_logs(engine: Engine, request: LogRequest) -> List[Json]:
     """The log of each container, main1 first. The text of a log that cannot be read says why."""
     members = [listed for listed in engine.containers(session=request.session) if is_member(listed)]
     entries = [container_entry(listed) for listed in members]
-    chosen = [entry for entry in entries if _is_asked(entry, request)]
+    named = [entry for entry in entries if not request.containers or entry["hostname"] in request.containers]
+    chosen = [entry for entry in named if entry["state"] in ENDED or not request.ended]
     # Not by the rank in the labels, which is the one at the creation: roles change their sizes.
     ordered = sorted(chosen, key=lambda entry: order_of(entry["hostname"]))
 
@@ -68,17 +69,10 @@ def read_logs(engine: Engine, request: LogRequest) -> List[Json]:
             return f"(its log cannot be read: {error.message.rstrip('.')})\n"
 
     texts = run_all(read, ordered, default_parallelism())
-    return [_shown(entry, text) for entry, text in zip(ordered, texts)]
-
-
-def _is_asked(entry: Json, request: LogRequest) -> bool:
-    is_named = not request.containers or entry["hostname"] in request.containers
-    return is_named and (entry["state"] in ENDED or not request.ended)
-
-
-def _shown(entry: Json, text: str) -> Json:
-    shown = {key: entry[key] for key in ("hostname", "state")}
-    return {**shown, "name": entry["engine_name"], "text": text}
+    return [
+        {"hostname": entry["hostname"], "state": entry["state"], "name": entry["engine_name"], "text": text}
+        for entry, text in zip(ordered, texts)
+    ]
 
 
 LAST_LINES = 5

@@ -17,8 +17,8 @@ from .._core.model import Network, Plan
 from .._core.waiting import deadline_in, retry_until
 from .client import Engine
 from .connection import is_refusal
-from .ending import active
 from .payloads import MTU_OPTION, network_body, network_options
+from .removal import active
 from .reports import session_of
 
 HELD = "in use by task"
@@ -133,7 +133,6 @@ def place_of(plan: Plan) -> str:
 
 
 def _differences(found: Json, network: Network) -> List[str]:
-    """What a network of the engine has otherwise than the plan."""
     wanted, options = network_options(network), found.get("Options") or {}
     pools = (found.get("IPAM") or {}).get("Config") or [{}]
     pairs = {

@@ -14,13 +14,23 @@ launch starts it again.
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from .._core.constants import DEFAULT_PATH, HOST, LABEL_OWNER, RUNTIME_PATH, SEARCH_PATH, SECRETS_FOLDER, VXLAN_OVERHEAD
+from .._core.constants import (
+    DEFAULT_PATH,
+    HOST,
+    LABEL_CONTAINER,
+    LABEL_OWNER,
+    RUNTIME_PATH,
+    SEARCH_PATH,
+    SECRETS_FOLDER,
+    VXLAN_OVERHEAD,
+)
 from .._core.documents import Json
 from .._core.model import Container, Mount, Network, Plan, Resources, Session
-from . import read_only_root
+from .._core.paths import covers
 from .device_nodes import device_requests, nvidia_only
 
 MTU_OPTION = "com.docker.network.driver.mtu"
@@ -72,7 +82,6 @@ class AgentSettings:
 
 
 def container_body(plan: Plan, container: Container, settings: AgentSettings) -> Json:
-    """The engine's create request for one container."""
     # On the network of the agent, nothing is published, and the container has no address of its own.
     is_on_host = plan.network.is_of_host
     ports = set() if is_on_host else {"%d/tcp" % port.container_port for port in container.ports}
@@ -174,7 +183,7 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
         "PortBindings": bindings,
         "Mounts": [
             runtime_mount(settings.runtime),
-            *read_only_root.volume_mounts(plan, container),
+            *volume_mounts(plan, container),
             *(_mount(plan, mount) for mount in plan.session.mounts),
             *([_mount(plan, Mount(settings.mps, settings.mps, mode="ro"))] if container.resources.mps else []),
         ],
@@ -190,7 +199,7 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
 
 def _root(session: Session, memory: int) -> Json:
     """What is in memory alone, and whether the rest of the root file system is read-only."""
-    tmpfs = read_only_root.temporary_folders(session, memory)
+    tmpfs = temporary_folders(session, memory)
     if session.secrets:
         tmpfs[SECRETS_FOLDER] = _SECRETS_TMPFS
     return {**({"Tmpfs": tmpfs} if tmpfs else {}), **({"ReadonlyRootfs": True} if session.read_only_root else {})}
@@ -231,7 +240,6 @@ def _devices(plan: Plan, container: Container, settings: AgentSettings) -> Json:
 
 
 def runtime_mount(volume: str) -> Json:
-    """The SSH runtime, as every container of a session has it."""
     return {
         "Type": "volume",
         "Source": volume,
@@ -268,3 +276,64 @@ def _ulimits(limits: Limits, session: Session) -> Sequence[Json]:
     if session.secrets:
         wanted["core"] = 0
     return [{"Name": name, "Soft": amount, "Hard": amount} for name, amount in wanted.items()]
+
+
+# A read-only root. Files of a session can be unpacked in such a container only inside of a volume, by PID 1 and by the engine
+# (https://github.com/moby/moby/blob/master/daemon/archive.go). So each folder that gets files is a volume without a name: the
+# engine fills it from the image and removes it with the container. Folders for temporary files are in memory.
+
+# The options of each tmpfs, and the part of the container's memory that it may use: a divisor.
+_TEMPORARY: Mapping[str, Tuple[str, int]] = {
+    "/run": ("rw,noexec,nosuid,nodev,size=%d,mode=0755", 8),
+    "/tmp": ("rw,exec,nosuid,nodev,size=%d,mode=1777", 2),
+    "/var/tmp": ("rw,exec,nosuid,nodev,size=%d,mode=1777", 8),
+}
+
+
+def writable_folders(session: Session) -> Tuple[str, ...]:
+    """The folders that are volumes of each container. A data folder takes the place of what it covers."""
+    if not session.read_only_root:
+        return ()
+    homes = posixpath.dirname(session.user.home)
+    # Each with the path that the session needs in it. /job has the hostfile of DeepSpeed, /var/log the logs of apps.
+    # /etc is the first: its files are the last to be installed.
+    needed = {"/etc": "/etc", homes: session.user.home, "/job": "/job", "/var/log": "/var/log"}
+    return tuple(folder for folder, path in needed.items() if not _is_mounted(session, path))
+
+
+def volume_mounts(plan: Plan, container: Container) -> List[Json]:
+    """The volumes of a container. Their labels say whose they are if the container is lost without them."""
+    labels = {**plan.network.labels, LABEL_CONTAINER: container.id}
+    return [
+        {"Type": "volume", "Target": folder, "VolumeOptions": {"Labels": labels}}
+        for folder in writable_folders(plan.session)
+    ]
+
+
+def temporary_folders(session: Session, memory: int) -> Dict[str, str]:
+    """The options of each tmpfs of a container with this memory."""
+    if not session.read_only_root:
+        return {}
+    return {
+        folder: options % (memory // divisor)
+        for folder, (options, divisor) in _TEMPORARY.items()
+        if not _is_mounted(session, folder)
+    }
+
+
+def goes_with_container(volume: Json, mounted: Collection[str]) -> bool:
+    """Whether the engine removes a volume with the container that mounts it; ``mounted`` are the volumes of those containers."""
+    return bool(_container_of(volume)) and volume["Name"] in mounted
+
+
+def orphans(volumes: Iterable[Json], containers: Collection[str], used: Collection[str]) -> List[str]:
+    """The volumes that these containers had, and that nothing mounts: they were removed without them, as ``docker rm`` does."""
+    return [volume["Name"] for volume in volumes if _container_of(volume) in containers and volume["Name"] not in used]
+
+
+def _container_of(volume: Json) -> str:
+    return str((volume.get("Labels") or {}).get(LABEL_CONTAINER, ""))
+
+
+def _is_mounted(session: Session, path: str) -> bool:
+    return any(covers(mount.target, path) for mount in session.mounts)

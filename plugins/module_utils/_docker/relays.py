@@ -87,7 +87,6 @@ class Relays:
         return digest([app.port, app.preferred_port, app.public, self.main["Id"]])
 
     def _create(self, app: App, spec: str) -> None:
-        """Create and start a relay at the first port that is free."""
         name, labels = self._identity(app, spec)
         for port in self._candidates(app):
             identity = self.engine.create(name, relay_body(self.main, app, port, labels), name)

@@ -10,23 +10,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Callable, Collection, Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple
 
-from .._core.constants import LABEL_CONTAINER, LABEL_LAUNCH, LABEL_SESSION
+from .._core.constants import GRACE, LABEL_CONTAINER, LABEL_GRACE, LABEL_LAUNCH, LABEL_SESSION
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, StateError
-from .._core.parallel import run_all
-from .._core.waiting import deadline_in
+from .._core.parallel import map_bounded, run_all
+from .._core.waiting import deadline_in, wait_until
 from .client import Engine
 from .connection import persist
 from .data_folders import folders_of, silent_folders, waiting_programs
-from .ending import active, end_programs, kill_all, survivors
 from .logs import LogRequest, read_logs
-from .read_only_root import goes_with_container, orphans
+from .payloads import STOP_MARGIN, goes_with_container, orphans
 from .reports import engine_name, is_ours, is_relay, session_of
 
 # Seconds for a request about a container whose file server is lost. The engine takes ten to kill a program that does not end.
 _HASTE = 30
 # States of a container that the engine is removing and never starts again.
 GOING = frozenset({"dead", "removing"})
+# Containers that are killed at the same time, where each may take as long as a request.
+_MOST_AT_ONCE = 64
+ACTIVE = frozenset({"running", "restarting", "paused"})
 
 
 @dataclass
@@ -60,9 +62,77 @@ class ContainerChanges:
 
 
 def session_containers(engine: Engine, sessions: Sequence[str]) -> List[Json]:
-    """The containers of these sessions in an engine."""
     listed = engine.containers(session=sessions[0]) if len(sessions) == 1 else engine.containers()
     return [container for container in listed if container["Labels"].get(LABEL_SESSION) in sessions]
+
+
+# The end of programs: PID 1 (roles/image/files/life.sh) passes TERM to each and exits when all have ended, or after the grace.
+
+
+def active(listed: Sequence[Json]) -> List[Json]:
+    """The containers that programs may run in."""
+    return [container for container in listed if container["State"] in ACTIVE]
+
+
+def grace_of(listed: Json) -> int:
+    """Seconds between TERM and KILL in a container of the engine's list; the default without a valid label."""
+    text = str((listed.get("Labels") or {}).get(LABEL_GRACE, ""))
+    return int(text) if text.isdigit() and len(text) < 8 else GRACE
+
+
+def end_programs(engine: Engine, listed: Sequence[Json], parallelism: int, grace: int | None = None) -> List[Json]:
+    """Send TERM to all of these containers that run, wait for their end, and return those that still run.
+
+    The wait is as long as the longest grace of these containers, or ``grace`` seconds. An error of the engine for a
+    single container is no error: what does not end is killed.
+    """
+    running = active(listed)
+    if not running:
+        return []
+    map_bounded(lambda container: _terminate(engine, container), running, parallelism, keep_going=True)
+    seconds = max(grace_of(container) + STOP_MARGIN for container in running) if grace is None else grace
+
+    def is_over() -> bool:
+        nonlocal running
+        running = _still_active(engine, running)
+        return not running
+
+    # Pauses of a twentieth of the time so far: a removal begins soon after the last end, and a long grace takes few requests.
+    wait_until(is_over, deadline_in(seconds), growth=1.05)
+    return running
+
+
+def kill_all(engine: Engine, listed: Sequence[Json], parallelism: int) -> None:
+    """Kill these containers. Raises the first error after all the others are killed."""
+    run_all(
+        lambda container: engine.stop(container["Id"], 0, engine_name(container)), listed, parallelism, keep_going=True
+    )
+
+
+def survivors(engine: Engine, listed: Sequence[Json]) -> List[Json]:
+    """Kill these containers, and return those that still run: the kernel does not end a program that waits for a lost file server.
+
+    The engine answers a request for such a container late or never, so none of them waits for another.
+    """
+    if not listed:
+        return []
+    parallelism = min(len(listed), _MOST_AT_ONCE)
+    map_bounded(lambda container: engine.stop(container["Id"], 0, engine_name(container)), listed, parallelism, True)
+    return _still_active(engine, listed)
+
+
+def _still_active(engine: Engine, running: Sequence[Json]) -> List[Json]:
+    """Those of the containers that programs may run in now; one request."""
+    sessions = list({container["Labels"][LABEL_SESSION] for container in running})
+    now = {container["Id"]: container for container in session_containers(engine, sessions)}
+    return active([now[container["Id"]] for container in running if container["Id"] in now])
+
+
+def _terminate(engine: Engine, container: Json) -> None:
+    """Send TERM. A container that has ended in the meantime refuses it."""
+    engine.terminate(container["Id"], engine_name(container))
+    if container["State"] == "paused":
+        engine.unpause(container["Id"], engine_name(container))
 
 
 def remove_containers(engine: Engine, listed: Iterable[Json], parallelism: int, deadline: float) -> None:
@@ -155,7 +225,6 @@ class Removal:
     keep: FrozenSet[str] = frozenset()
 
     def carry_out(self, *, check: bool) -> ContainerChanges:
-        """Remove them, and return what was changed, or would be in check mode."""
         outcome = ContainerChanges()
         everything = session_containers(self.engine, self.sessions) if self.sessions else []
         listed = [item for item in everything if self._goes(item)]
@@ -205,7 +274,6 @@ class Removal:
 def stopped(
     engine: Engine, sessions: Sequence[str], parallelism: int, grace: int | None, *, check: bool
 ) -> ContainerChanges:
-    """Stop the containers of these sessions."""
     listed = session_containers(engine, sessions) if sessions else []
     states = {engine_name(container): state_of(container) for container in listed}
     outcome = ContainerChanges(before=states, after=dict(states))

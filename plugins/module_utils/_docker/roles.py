@@ -8,9 +8,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable, List, Mapping, Tuple
+from typing import Callable, List, Tuple
 
-from .._core.constants import LABEL_CONTAINER, RUNTIME_PATH
+from .._core.constants import RUNTIME_PATH
 from .._core.documents import Json
 from .._core.errors import EngineError, NotFoundError
 from .._core.model import Container, Plan, Role
@@ -43,9 +43,8 @@ class RoleContainers:
     agent: str
 
     def begun(self, seconds: float) -> Json:
-        """Begin the commands, and wait until all of the containers are ready."""
         members = self._members()
-        check_mounts_answer(list(self._listed().values()), self.agent)
+        check_mounts_answer(list(self.engine.members(self.plan.session.id).values()), self.agent)
         with_command = [member for member in members if member[1].command]
         # At each start PID 1 unpacks its files and removes `go`, before it accepts logins.
         self._wait([(member, str(self.plan.network.ssh_port)) for member in with_command], seconds)
@@ -79,12 +78,8 @@ class RoleContainers:
             message = "%s: not ready after %g s (%s); look at its log, or raise session_apps_timeout."
             raise EngineError(message % (names, seconds, waiting[0][1]), self.agent)
 
-    def _listed(self) -> Mapping[str, Json]:
-        found = self.engine.containers(self.plan.session.id)
-        return {(listed.get("Labels") or {}).get(LABEL_CONTAINER, ""): listed for listed in found}
-
     def _members(self) -> List[Member]:
-        listed, members = self._listed(), []
+        listed, members = self.engine.members(self.plan.session.id), []
         for container in self.plan.on(self.agent):
             role = self.plan.session.role(container.role)
             if container.id not in listed or role is None:
@@ -93,8 +88,7 @@ class RoleContainers:
         return members
 
     def _must_run(self, members: List[Member]) -> None:
-        """Raise an error for a container that has ended."""
-        listed = self._listed()
+        listed = self.engine.members(self.plan.session.id)
         for container, _role, identity in members:
             if state_of(listed.get(container.id)) != "running":
                 raise death(self.engine, container, identity, self.agent)

@@ -60,7 +60,7 @@ class Scripts:
 
 def find_runtime(engine: Engine, edition: str = "") -> str:
     """The newest complete volume with these scripts, or with any scripts if ``edition`` is empty; empty if there is none."""
-    return newest(engine.runtime_volumes(), edition)
+    return newest(engine.volumes(LABEL_RUNTIME), edition)
 
 
 def newest(volumes: Sequence[Json], edition: str) -> str:
@@ -85,7 +85,7 @@ def install_runtime(engine: Engine, image: str, scripts: Scripts, *, check: bool
     version = digest([content_of(found), scripts.edition])
     name = RUNTIME_VOLUME_PREFIX + version
     _refuse_foreign(engine, name, version)
-    volumes = engine.runtime_volumes()
+    volumes = engine.volumes(LABEL_RUNTIME)
     is_filled = newest([volume for volume in volumes if volume["Name"] in (name, name + COMPLETE)], "") == name
     if not is_filled and not check:
         _fill(engine, name, image, scripts, version)

@@ -20,25 +20,17 @@ import time
 from dataclasses import dataclass
 from typing import List, Mapping, Tuple
 
-from .._core.constants import RUNTIME_PATH, SECRETS_FOLDER
 from .._core.model import User
 from .._core.names import run_folder
 from .client import Engine
 
 # The seconds that PID 1 waits for them.
 PATIENCE = 60
-_BUSYBOX = RUNTIME_PATH + "/bin/busybox"
 
 
 def waits_for_secrets(engine: Engine, identity: str, container: str, hostname: str) -> bool:
     """Whether PID 1 of a container that runs waits: it was started without its secrets, and has no sshd yet."""
     return engine.has_path(identity, run_folder(container) + "/.waits_for_secrets", hostname)
-
-
-def unpack_command(size: int) -> Tuple[str, ...]:
-    """The program that unpacks an archive of this size. It does not wait for the end of its input, which not every connection has."""
-    script = "%s head -c %d | %s tar -x -f - -C %s" % (_BUSYBOX, size, _BUSYBOX, SECRETS_FOLDER)
-    return (RUNTIME_PATH + "/bin/sh", "-c", script)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import Callable, Mapping, Sequence, Tuple
 
-from .._core.constants import LABEL_CONTAINER
+from .._core.constants import SECRETS_FOLDER
 from .._core.documents import Json
 from .._core.errors import EngineError
 from .._core.model import Container, Plan
@@ -21,9 +21,9 @@ from .batch import wait_bootstrapped
 from .client import AbsentError, Engine
 from .data_folders import CHECKED, check_folders_answer, check_image_paths, found_folders
 from .logs import death
-from .payloads import STOP_MARGIN, endpoint
-from .removal import session_containers, state_of
-from .secrets import Delivery, unpack_command
+from .payloads import STOP_MARGIN
+from .removal import state_of
+from .secrets import Delivery
 
 RUNNING = frozenset({"running", "restarting"})
 # Seconds that a container must run to count as started: a container that cannot run ends within this time.
@@ -48,7 +48,6 @@ class Starting:
     bootstrap_timeout: float = 300.0
 
     def carry_out(self, waiting: Sequence[Pair], parallelism: int) -> None:
-        """Start these containers, and check that they still run a moment later."""
         check_folders_answer(self.plan.session, self.agent)
         with found_folders(self.plan.session, self.agent) as folders:
             run_all(lambda pair: self._start(pair, folders), waiting, parallelism)
@@ -83,8 +82,7 @@ class Starting:
             self._power_on(container, listed)
         if self.delivery is not None:
             secrets = self.delivery.archive(self.plan.session.user)
-            command = unpack_command(len(secrets))
-            self._pass_on(pair, lambda: self.engine.feed(listed["Id"], command, secrets, container.hostname))
+            self._pass_on(pair, lambda: self.engine.unpack(listed["Id"], SECRETS_FOLDER, secrets, container.hostname))
 
     def _pass_on(self, pair: Pair, call: Callable[[], None]) -> None:
         """Send something to a container that runs. One that has ended says why."""
@@ -106,13 +104,14 @@ class Starting:
             # The network was created again while the container was stopped, which refers to the old network by its ID.
             if not self.engine.networks(session=self.plan.session.id):
                 raise
-            self.engine.connect(listed["Id"], self.plan.network.name, endpoint(container), container.hostname)
+            place = {"ipv4_address": container.address, "aliases": [container.hostname]}
+            self.engine.disconnect(listed["Id"], self.plan.network.name, container.hostname)
+            self.engine.connect(listed["Id"], self.plan.network.name, place, container.hostname)
             self.engine.start(listed["Id"], container.hostname)
 
     def _must_run(self, started: Sequence[Pair]) -> None:
         """Raise an error for the first container that does not run; one request for all containers."""
-        now = session_containers(self.engine, [self.plan.session.id])
-        running = {found["Labels"].get(LABEL_CONTAINER) for found in now if state_of(found) in RUNNING}
+        now = self.engine.members(self.plan.session.id)
         for container, listed in started:
-            if container.id not in running:
+            if state_of(now.get(container.id)) not in RUNNING:
                 raise death(self.engine, container, listed["Id"], self.agent)

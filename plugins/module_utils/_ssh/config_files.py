@@ -231,7 +231,6 @@ def home_profile(user: str) -> str:
 
 
 def ssh_port(plan: Plan) -> Port:
-    """The published SSH port of ``main1``."""
     for port in plan.main.ports:
         if port.name == "ssh":
             return port

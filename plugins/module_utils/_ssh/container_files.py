@@ -10,16 +10,17 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Dict, List, Mapping, Tuple
+from typing import Dict, List, Mapping, Sequence, Set, Tuple
 
 from .._core.constants import CONFIG_FOLDER, RESTART_ALL, RUNTIME_PATH
 from .._core.documents import Json, digest, sparse
+from .._core.errors import ComputeError
 from .._core.model import Container, Session, User
 from .._core.names import installed_mark, run_folder
 from .._core.topology import apps_of
 from .._docker.batch import timeout_text
 from .._docker.secrets import PATIENCE
-from . import accounts, config_files, host_lists
+from . import config_files, host_lists
 from .app_files import INDEX, app_entries, index_entry, index_lines
 from .rootfs import Entry, Tree
 
@@ -155,7 +156,6 @@ def _apps(bundle: Bundle, container: Container, session: Session, contents: Imag
 
 
 def host_texts(bundle: Bundle, container: Container, session: Session) -> Dict[str, str]:
-    """The lists of hosts for a container, by path."""
     has_gpus = any(role.compute and role.gpus for role in session.roles) or bool(container.resources.gpus)
     return host_lists.files(bundle.hostfile, has_gpus, bundle.hostnames)
 
@@ -230,10 +230,10 @@ def _client(bundle: Bundle, user: User, contents: ImageContents) -> List[Entry]:
 
 def _accounts_of(user: User, contents: ImageContents) -> List[Entry]:
     entries = [
-        Entry("/etc/passwd", _bytes(accounts.merged_passwd(contents.passwd, user, contents.shell))),
-        Entry("/etc/group", _bytes(accounts.merged_group(contents.group, user, contents.device_groups))),
+        Entry("/etc/passwd", _bytes(merged_passwd(contents.passwd, user, contents.shell))),
+        Entry("/etc/group", _bytes(merged_group(contents.group, user, contents.device_groups))),
     ]
-    shadow = accounts.merged_shadow(contents.shadow, user)
+    shadow = merged_shadow(contents.shadow, user)
     if shadow != contents.shadow:
         entries.append(Entry("/etc/shadow", _bytes(shadow), 0o600))
     return entries
@@ -257,3 +257,66 @@ def _home(bundle: Bundle, user: User, contents: ImageContents) -> List[Entry]:
 def _bytes(text: str) -> bytes:
     """Encode a text; bytes of an image's file that are not UTF-8 are kept."""
     return text.encode("utf-8", "surrogateescape")
+
+
+# The accounts.
+NOLOGIN = "/usr/sbin/nologin"
+NOGROUP_GID = 65534
+
+
+def merged_passwd(text: str, user: User, shell: str) -> str:
+    """Insert the user after root: if several names share a uid, ``id`` shows the first."""
+    lines = text.split("\n")
+    root = _named(lines, "root") or ["root:x:0:0:root:/root:" + shell]
+    own = "%s:x:%d:%d::%s:%s" % (user.name, user.uid, user.gid, user.home, shell)
+    others = _except(lines, {"root", user.name})
+    daemon = [] if _named(lines, "sshd") else [_daemon(lines, user)]
+    return _joined(root[:1] + [own] + others + daemon)
+
+
+def merged_group(text: str, user: User, device_groups: Sequence[int] = ()) -> str:
+    """Insert the user's group after the group of root, and make the user a member of the groups that may use devices."""
+    lines = text.split("\n")
+    root = _named(lines, "root") or ["root:x:0:"]
+    others = _except(lines, {"root", user.name})
+    for gid in device_groups:
+        same = next((place for place, line in enumerate(others) if line.split(":")[2:3] == [str(gid)]), None)
+        if same is None:
+            others.append("device%d:x:%d:%s" % (gid, gid, user.name))
+            continue
+        fields = (others[same].split(":") + [""])[:4]
+        members = [name for name in fields[3].split(",") if name not in ("", user.name)]
+        others[same] = ":".join([*fields[:3], ",".join([*members, user.name])])
+    return _joined(root[:1] + ["%s:x:%d:" % (user.name, user.gid)] + others)
+
+
+def merged_shadow(text: str, user: User) -> str:
+    """Unlock the user: sshd accepts no key for an account whose password begins with ``!``.
+
+    A user without a line is not locked, so the file of most images stays unchanged.
+    """
+    lines = text.split("\n")
+    if not _named(lines, user.name):
+        return text
+    return _joined(_except(lines, {user.name}) + [f"{user.name}:*:::::::"])
+
+
+def _named(lines: List[str], name: str) -> List[str]:
+    return [line for line in lines if line.startswith(name + ":")]
+
+
+def _except(lines: List[str], names: Set[str]) -> List[str]:
+    return [line for line in lines if line.strip() and line.split(":", 1)[0] not in names]
+
+
+def _daemon(lines: List[str], user: User) -> str:
+    """The account that sshd drops its privileges to, under an unused uid: one of the system's, if the image leaves one."""
+    taken = {line.split(":")[2] for line in lines if line.count(":") >= 3} | {str(user.uid)}
+    uid = next((uid for uid in (*range(999, 0, -1), *range(1001, NOGROUP_GID)) if str(uid) not in taken), 0)
+    if not uid:
+        raise ComputeError("The image uses all user IDs below %d: sshd needs an unused one." % NOGROUP_GID)
+    return "sshd:x:%d:%d::/run/sshd:%s" % (uid, NOGROUP_GID, NOLOGIN)
+
+
+def _joined(lines: List[str]) -> str:
+    return "\n".join(lines) + "\n"

@@ -11,7 +11,7 @@ import ipaddress
 import re
 import uuid
 from dataclasses import dataclass
-from typing import Any, List, Mapping, Sequence, Tuple
+from typing import Any, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
 from .._core.errors import ConflictError, InputError
@@ -108,7 +108,6 @@ def _container(rank: int, member: Member, host: str, seen: Json) -> Container:
 
 
 def _placed(member: Member, found: Mapping[str, Sequence[Json]]) -> Tuple[str, Json]:
-    """The host of a member, and what that host says about its container."""
     places = [
         (host, seen)
         for host, listed in found.items()
@@ -136,11 +135,6 @@ def _check_network(members: Sequence[Member], placed: Sequence[Tuple[str, Json]]
                 "network, an overlay if they are on several hosts, and name it with the option network.", host)  # fmt: skip
 
 
-def hosts_lines(plan: Plan) -> List[str]:
-    """The lines of ``/etc/hosts`` for all members."""
-    return [f"{address} {hostname}" for hostname, address in plan.addresses]
-
-
 def with_hosts(text: str, plan: Plan) -> str:
     """The text of ``/etc/hosts`` with the block of the set at its top, where it is found first; other lines are kept."""
     begin, end = f"# {plan.session.name}: begin (cluster.compute)", f"# {plan.session.name}: end"
@@ -148,4 +142,5 @@ def with_hosts(text: str, plan: Plan) -> str:
     if begin in lines and end in lines[lines.index(begin) :]:
         first = lines.index(begin)
         del lines[first : lines.index(end, first) + 1]
-    return "".join(line + "\n" for line in [begin, *hosts_lines(plan), end, *lines])
+    own = [f"{address} {hostname}" for hostname, address in plan.addresses]
+    return "".join(line + "\n" for line in [begin, *own, end, *lines])

@@ -32,8 +32,10 @@ def files(hostfile: str, has_gpus: bool, hostnames: str = "") -> Dict[str, str]:
     hostnames = hostnames or hostfile
     return {
         MPI_HOSTFILE: hostfile,
-        HYDRA_HOSTFILE: hydra_hostfile(hostfile),
-        DEEPSPEED_HOSTFILE: deepspeed_hostfile(hostfile, has_gpus),
+        # Hydra is the launcher of MPICH and its family.
+        HYDRA_HOSTFILE: hostfile.replace(" slots=", ":"),
+        # Without GPUs, one process in each container, as torchrun has it.
+        DEEPSPEED_HOSTFILE: hostfile if has_gpus else re.sub("slots=[0-9]+", "slots=1", hostfile),
         HOSTNAMES_FILE: "".join(name + "\n" for name in _hostnames(hostnames)),
         CLUSTERSHELL_FOLDER + "/groups.conf": _GROUPS_CONFIG % CLUSTERSHELL_FOLDER,
         CLUSTERSHELL_FOLDER + "/groups.d/session.yaml": clustershell_groups(hostnames),
@@ -54,16 +56,6 @@ def hostnames(plan: Plan) -> str:
     if all(map(plan.session.computes, plan.containers)):
         return ""
     return "".join(container.hostname + "\n" for container in plan.containers)
-
-
-def hydra_hostfile(text: str) -> str:
-    """The same hostfile for Hydra, the launcher of MPICH and its family."""
-    return text.replace(" slots=", ":")
-
-
-def deepspeed_hostfile(text: str, has_gpus: bool) -> str:
-    """The same hostfile for DeepSpeed: without GPUs, one process in each container, as torchrun has it."""
-    return text if has_gpus else re.sub("slots=[0-9]+", "slots=1", text)
 
 
 def parallel_logins(text: str) -> str:

@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from .._core.constants import LABEL_CONTAINER, RUNTIME_PATH
+from .._core.constants import RUNTIME_PATH
 from .._core.documents import Json
 from .._core.errors import InputError, StateError
 from .._core.model import Container, Plan, Session
@@ -23,9 +23,8 @@ from .._core.names import installed_mark
 from .._core.parallel import default_parallelism, run_all
 from .._docker.client import Engine
 from .._docker.device_nodes import device_groups
-from .._docker.ending import ACTIVE
-from .._docker.read_only_root import writable_folders
-from .._docker.removal import state_of
+from .._docker.payloads import writable_folders
+from .._docker.removal import ACTIVE, state_of
 from . import config_files
 from .container_files import AUTHORITY, DIGEST_FILE, SHELLS, Bundle, ImageContents, container_entries
 from .rootfs import Entry, Tree, described, pack, split
@@ -75,7 +74,7 @@ class FileInstaller:
 
     def install(self, names: Sequence[str], check: bool) -> Json:
         """Install files into these containers; without names, into all that have never been started."""
-        live = self._live()
+        live = self.engine.members(self.plan.session.id)
         self._refuse_stranger(live)
         chosen = self._chosen(names, live)
         absent = [container.hostname for container in chosen if container.id not in live]
@@ -89,7 +88,7 @@ class FileInstaller:
 
     def lacking(self) -> Tuple[List[Target], List[str]]:
         """The containers without files: never started, or PID 1 did not get them. And the names of those that do not exist."""
-        live = self._live()
+        live = self.engine.members(self.plan.session.id)
         self._refuse_stranger(live)
 
         def look(container: Container) -> Target | None:
@@ -98,10 +97,6 @@ class FileInstaller:
         here = self.plan.on(self.agent)
         targets = [target for target in run_all(look, here, default_parallelism()) if target is not None]
         return targets, [container.hostname for container in here if container.id not in live]
-
-    def _live(self) -> Dict[str, Json]:
-        listed = self.engine.containers(self.plan.session.id)
-        return {(entry.get("Labels") or {}).get(LABEL_CONTAINER, ""): entry for entry in listed}
 
     def _refuse_stranger(self, live: Mapping[str, Json]) -> None:
         """Refuse a running session with another certificate authority: its containers would reject each other's keys."""
@@ -153,7 +148,6 @@ class FileInstaller:
         return not self.engine.has_path(listed["Id"], installed_mark(container.id), container.hostname)
 
     def installation(self, targets: Sequence[Target], absent: Sequence[str]) -> Installation:
-        """The files of these containers."""
         order = [container.hostname for container in self.plan.on(self.agent)]
         return Installation(targets, self._entries(targets), absent, order)
 

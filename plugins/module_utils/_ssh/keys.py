@@ -51,12 +51,7 @@ class Identity:
         if len(secret) != SECRET_BYTES:
             raise ComputeError("The session's secret has %d bytes instead of %d." % (len(secret), SECRET_BYTES))
         self._secret = secret
-        self._session = session
-
-    @property
-    def session(self) -> str:
-        """The ID of the session."""
-        return self._session
+        self.session = session
 
     @property
     def authority(self) -> str:
@@ -74,11 +69,9 @@ class Identity:
         return self._pair("user")
 
     def app_token(self, app: str) -> str:
-        """The token of one app."""
         return self._seed("app:" + app).hex()
 
     def host(self, hostname: str) -> KeyPair:
-        """The host key of one container."""
         return self._pair("host:" + hostname)
 
     def host_keys(self, hostnames: Sequence[str]) -> Dict[str, str]:
@@ -91,7 +84,7 @@ class Identity:
             serialization.SSHCertificateBuilder()
             .public_key(self._key("host:" + hostname).public_key())
             .type(serialization.SSHCertificateType.HOST)
-            .key_id((f"{self._session} {hostname}").encode())
+            .key_id((f"{self.session} {hostname}").encode())
             .valid_principals([name.encode() for name in principals])
             .valid_after(0)
             .valid_before(_FOREVER)
@@ -108,7 +101,7 @@ class Identity:
 
     def _seed(self, label: str) -> bytes:
         """HKDF-Expand (RFC 5869) of a single block. The session is part of the input: no two sessions share a key."""
-        info = f"cluster.compute/1\0{self._session}\0{label}"
+        info = f"cluster.compute/1\0{self.session}\0{label}"
         return hmac.new(self._secret, info.encode() + b"\x01", hashlib.sha256).digest()
 
     def _key(self, label: str) -> Ed25519PrivateKey:

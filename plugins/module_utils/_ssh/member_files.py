@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass
 from typing import Dict, List
 
-from .._core.constants import CONFIG_FOLDER, LABEL_CONTAINER, LABEL_LAUNCH, RUNTIME_PATH
+from .._core.constants import CONFIG_FOLDER, LABEL_LAUNCH, RUNTIME_PATH
 from .._core.documents import Json
 from .._core.model import Container, Plan
 from .._core.parallel import run_all
@@ -83,9 +83,9 @@ class MemberFiles:
 
         Containers of the launch that does this have been made with these members.
         """
-        listed, launch = self.engine.containers(self.plan.session.id), self.plan.session.launch
-        former = [one for one in listed if one["State"] == "running" and one["Labels"].get(LABEL_LAUNCH) != launch]
-        up = {one["Labels"].get(LABEL_CONTAINER): one["Id"] for one in former}
+        launch, live = self.plan.session.launch, self.engine.members(self.plan.session.id)
+        former = {key: one for key, one in live.items() if one["Labels"].get(LABEL_LAUNCH) != launch}
+        up = {identity: one["Id"] for identity, one in former.items() if one["State"] == "running"}
         running = [container for container in self.plan.on(self.agent) if container.id in up]
         archives = run_all(lambda one: self._archive(one, up[one.id]), running, self.parallelism)
         stale = [(container, archive) for container, archive in zip(running, archives) if archive]

@@ -148,7 +148,6 @@ class SetInstaller:
     port: int
 
     def install(self, *, check: bool) -> Json:
-        """Install what each container lacks."""
         lacks = run_all(self._lack, self.plan.on(self.agent), default_parallelism())
         changed = [lack for lack in lacks if lack.lacks_server or lack.lacks_names]
         if not check:

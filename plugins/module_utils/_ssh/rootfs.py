@@ -139,7 +139,6 @@ def pack(entries: Sequence[Entry], now: float, folder: str = "/") -> bytes:
 
 
 def described(entries: Sequence[Entry]) -> str:
-    """The entries without their content, for a diff."""
     lines = ["%04o %d:%d %s" % (entry.mode, entry.uid, entry.gid, entry.path) for entry in entries]
     return "".join(f"    {line}\n" for line in lines)
 

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import List, Sequence
+from typing import Sequence
 
 from .._core.documents import Json
 from .._core.model import App, User
@@ -17,8 +17,7 @@ from .._docker.client import Engine
 from .._docker.data_folders import check_mounts_answer
 from .._docker.relays import Relays
 from .._planning.addresses import parse_port_range
-from .._ssh.app_files import INDEX, parse_index, running
-from .._ssh.app_installer import AppInstaller, parse_tokens
+from .._ssh.app_files import INDEX, AppInstaller, parse_index, parse_tokens, running
 from .step import Agent
 
 
@@ -44,7 +43,7 @@ def change(
     hostname: str = "main1",
 ) -> Json:
     """Add, restart and remove apps, and wait for what is started. Relays publish the ports of apps that the launch did not."""
-    observed, wanted = _observed(agent, session, hostname), _running(apps)
+    observed, wanted = _observed(agent, session, hostname), running([App.from_json(app) for app in apps])
     installer = AppInstaller(observed, User.from_json(user), agent.check)
     changed = installer.change(wanted, parse_tokens(tokens), restart, remove)
     if not agent.check:
@@ -62,7 +61,3 @@ def _observed(agent: Agent, session: str, hostname: str) -> Apps:
     observed = Apps(agent.connect(Engine), session, agent.name, container_id(session, hostname), hostname)
     check_mounts_answer([observed.listed()], agent.name)
     return observed
-
-
-def _running(apps: Sequence[Json]) -> List[App]:
-    return list(running([App.from_json(app) for app in apps]))

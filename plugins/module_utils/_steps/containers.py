@@ -11,21 +11,22 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import Sequence
+from typing import ContextManager, Sequence
 
 from .._agents.host import engine_limits, listening_ports
 from .._core.documents import Json
+from .._core.model import Plan
 from .._core.parallel import default_parallelism
 from .._core.waiting import deadline_in
 from .._docker import fabric
 from .._docker.client import Engine
 from .._docker.commit import CommitEngine, sweep
+from .._docker.connection import naming_image
 from .._docker.containers import AgentContainers
 from .._docker.data_folders import check_folders_answer
-from .._docker.error_text import naming_image
 from .._docker.logs import LogRequest
 from .._docker.networks import check_host_ports, present, without_networks
-from .._docker.read_only_root import writable_folders
+from .._docker.payloads import writable_folders
 from .._docker.removal import Removal
 from .._docker.removal import stopped as stop_containers
 from .._docker.roles import RoleContainers
@@ -48,10 +49,27 @@ def created(
     parallelism: int = 0,
     runtime_volume: str = "",
 ) -> Json:
-    """Create the containers of the agent's part of a plan; with C(network), the network of the session first."""
+    """Create the containers of the agent's part of a plan; with C(network), the network of the session first.
+
+    With C(bundle), the engine unpacks their files.
+    """
     launch = _launch(agent, plan, deadline, parallelism, runtime_volume)
-    with naming_image(", ".join(launch.plan.images) or launch.plan.session.image):
-        return _created(launch, _bundle(bundle), agent.fabric, network=network)
+    with _naming_images(launch.plan):
+        if launch.plan.network.fabric:
+            fabric.present(launch.engine, launch.plan, agent.fabric, check=launch.check)
+        if launch.plan.network.is_of_host:
+            check_host_ports(launch.engine, launch.plan, listening_ports())
+        begun = time.monotonic()
+        made = present(launch.engine, launch.plan, launch.check) if network else {}
+        seconds = round(time.monotonic() - begun, 3)
+        result = launch.created().to_json()
+        if bundle:
+            parts = (launch.engine, launch.plan, launch.agent, Bundle.from_text(bundle))
+            installed = FileInstaller(*parts).install((), launch.check)
+            result = {**joined(result, installed), "installed": installed["installed"]}
+        if not made:
+            return result
+        return {**joined(made, result), "network": made["network"], "network_duration": seconds}
 
 
 def started(
@@ -64,10 +82,29 @@ def started(
     parallelism: int = 0,
     runtime_volume: str = "",
 ) -> Json:
-    """Start the containers, with the files of C(bundle) and the secrets of the session."""
+    """Start the containers, with the files of C(bundle) and the secrets of the session.
+
+    PID 1 of each container without files gets them. They are made while the first containers start, which takes the engine longer.
+    """
     launch = _launch(agent, plan, deadline, parallelism, runtime_volume, secrets, bootstrap_timeout)
-    with naming_image(", ".join(launch.plan.images) or launch.plan.session.image):
-        return _started(launch, _bundle(bundle))
+    with _naming_images(launch.plan):
+        if not bundle:
+            return launch.started().to_json()
+        # The engine reads files of the containers, for which it needs the folders that they mount.
+        check_folders_answer(launch.plan.session, launch.agent)
+        installer = FileInstaller(launch.engine, launch.plan, launch.agent, Bundle.from_text(bundle))
+        targets, absent = installer.lacking()
+        folders = writable_folders(launch.plan.session)
+
+        def archive(name: str) -> bytes:
+            return prepared.result().archive(name, folders)
+
+        with ThreadPoolExecutor(1) as pool:
+            prepared = pool.submit(installer.installation, targets, absent)
+            names = [target.container.hostname for target in targets]
+            result = replace(launch, files={name: partial(archive, name) for name in names}).started().to_json()
+        installed = prepared.result().to_json()
+        return {**joined(result, installed), "installed": installed["installed"]}
 
 
 def begun(agent: Agent, plan: Json, deadline: int = 120) -> Json:
@@ -163,47 +200,5 @@ def _launch(
     )
 
 
-def _bundle(text: str) -> Bundle | None:
-    return Bundle.from_text(text) if text else None
-
-
-def _created(launch: AgentContainers, bundle: Bundle | None, interface: str, *, network: bool) -> Json:
-    """Create the containers, with ``network`` after their network. With a bundle, the engine unpacks their files."""
-    if launch.plan.network.fabric:
-        fabric.present(launch.engine, launch.plan, interface, check=launch.check)
-    if launch.plan.network.is_of_host:
-        check_host_ports(launch.engine, launch.plan, listening_ports())
-    begun = time.monotonic()
-    made = present(launch.engine, launch.plan, launch.check) if network else {}
-    seconds = round(time.monotonic() - begun, 3)
-    result = launch.created().to_json()
-    if bundle is not None:
-        installed = FileInstaller(launch.engine, launch.plan, launch.agent, bundle).install((), launch.check)
-        result = {**joined(result, installed), "installed": installed["installed"]}
-    if not made:
-        return result
-    return {**joined(made, result), "network": made["network"], "network_duration": seconds}
-
-
-def _started(launch: AgentContainers, bundle: Bundle | None) -> Json:
-    """Start the containers. With a bundle, PID 1 of each container that has no files gets them.
-
-    The files are prepared while the first containers start, which takes the engine longer.
-    """
-    if bundle is None:
-        return launch.started().to_json()
-    # The engine reads files of the containers, for which it needs the folders that they mount.
-    check_folders_answer(launch.plan.session, launch.agent)
-    installer = FileInstaller(launch.engine, launch.plan, launch.agent, bundle)
-    targets, absent = installer.lacking()
-    folders = writable_folders(launch.plan.session)
-
-    def archive(name: str) -> bytes:
-        return prepared.result().archive(name, folders)
-
-    with ThreadPoolExecutor(1) as pool:
-        prepared = pool.submit(installer.installation, targets, absent)
-        names = [target.container.hostname for target in targets]
-        result = replace(launch, files={name: partial(archive, name) for name in names}).started().to_json()
-    installed = prepared.result().to_json()
-    return {**joined(result, installed), "installed": installed["installed"]}
+def _naming_images(plan: Plan) -> ContextManager[None]:
+    return naming_image(", ".join(plan.images) or plan.session.image)

@@ -14,8 +14,7 @@ from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import InputError
 from ...module_utils._core.model import App, Plan
 from ...module_utils._core.names import local_port
-from ...module_utils._ssh.app_files import running
-from ...module_utils._ssh.app_installer import show_tokens
+from ...module_utils._ssh.app_files import running, show_tokens
 from ...module_utils._ssh.keys import Identity
 from ...module_utils._text.views import tunnel, tunnel_entry
 from .. import _app_urls as app_urls

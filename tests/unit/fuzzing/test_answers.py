@@ -22,18 +22,21 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.container_
 from ansible_collections.cluster.compute.plugins.module_utils._docker.images import PullCount
 from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_result import BatchWait
 from ansible_collections.cluster.compute.plugins.module_utils._planning.growing_log import FollowedLogs
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.accounts import (
-    merged_group,
-    merged_passwd,
-    merged_shadow,
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import (
+    _serial,
+    _with_new_serial,
+    parse_index,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import parse_index
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_installer import _serial, _with_new_serial
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import (
     included_config,
     known_hosts,
     login_environment,
     sshd_config,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import (
+    merged_group,
+    merged_passwd,
+    merged_shadow,
 )
 from ansible_collections.cluster.compute.plugins.plugin_utils._session_shell import Output
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import _answer

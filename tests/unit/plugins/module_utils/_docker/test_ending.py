@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE, LABEL_GRACE, LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.ending import end_programs, grace_of
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import end_programs, grace_of
 
 
 class FakeEngine:
@@ -30,7 +30,7 @@ class FakeEngine:
     def unpause(self, identity: str, _subject: str) -> None:
         self.requests.append("unpause " + identity)
 
-    def containers(self, session: str) -> list[dict[str, Any]]:
+    def containers(self, session: str = "") -> list[dict[str, Any]]:
         self.requests.append("list " + session)
         if len([request for request in self.requests if request.startswith("list")]) > 1:
             self.held = [one if one["Id"] in self.stubborn else {**one, "State": "exited"} for one in self.held]

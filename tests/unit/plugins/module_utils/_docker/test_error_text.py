@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.error_text import (
+from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import (
     LONGEST,
     advice,
     clean,

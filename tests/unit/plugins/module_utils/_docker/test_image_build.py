@@ -24,7 +24,7 @@ class FakeEngine:
     agent = "agent1"
 
     def __init__(self, *events: dict[str, Any], sizes: tuple[int | EngineError, ...] = (), built: bool = False) -> None:
-        self.events, self.sizes, self.built = events, list(sizes), built
+        self.events, self.answers, self.built = events, list(sizes), built
         self.asked: list[str] = []
 
     def build(self, _options: object, listen: Any) -> None:
@@ -34,12 +34,12 @@ class FakeEngine:
     def image(self, _name: str) -> dict[str, str] | None:
         return {"Id": "sha256:1"} if self.built else None
 
-    def written(self, identity: str) -> int:
+    def sizes(self, identity: str) -> dict[str, int]:
         self.asked.append(identity)
-        size = self.sizes.pop(0)
+        size = self.answers.pop(0)
         if isinstance(size, EngineError):
             raise size
-        return size
+        return {"SizeRw": size} if size >= 0 else {}
 
 
 def stream(*texts: str) -> list[dict[str, Any]]:

@@ -13,8 +13,9 @@ from engine_lab import MIB, Shape
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER, LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Plan, Secret
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import AgentSettings, container_body
-from ansible_collections.cluster.compute.plugins.module_utils._docker.read_only_root import (
+from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
+    AgentSettings,
+    container_body,
     goes_with_container,
     orphans,
     writable_folders,

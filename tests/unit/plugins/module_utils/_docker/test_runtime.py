@@ -93,7 +93,7 @@ class Engine:
     def volume(self, name: str) -> dict[str, Any] | None:
         return self.kept.get(name)
 
-    def runtime_volumes(self) -> list[dict[str, Any]]:
+    def volumes(self, _label: str) -> list[dict[str, Any]]:
         return list(self.kept.values())
 
     def remove_volume(self, name: str) -> None:
@@ -136,7 +136,7 @@ def test_a_runtime_is_installed_once_and_a_half_filled_volume_again() -> None:
     assert not install(engine)["changed"]
     del engine.kept[name + COMPLETE]
     assert install(engine)["changed"]
-    assert newest(engine.runtime_volumes(), SCRIPTS.edition) == name
+    assert newest(engine.volumes(""), SCRIPTS.edition) == name
 
 
 def test_another_image_fills_another_volume_and_a_session_keeps_its_own() -> None:
@@ -157,7 +157,7 @@ def test_a_mounted_volume_that_lost_its_mark_gets_it_again() -> None:
     del engine.kept[name + COMPLETE]
     engine.mounted = (name,)
     assert install(engine)["changed"]
-    assert newest(engine.runtime_volumes(), SCRIPTS.edition) == name
+    assert newest(engine.volumes(""), SCRIPTS.edition) == name
 
 
 def test_old_volumes_without_a_container_are_removed() -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER, LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._docker import starting
 
@@ -23,17 +22,10 @@ class Engine:
 
     def __init__(self, plan: Plan) -> None:
         self.events: list[str] = []
-        self._listed = [
-            {
-                "Id": one.hostname,
-                "State": "running",
-                "Labels": {LABEL_SESSION: plan.session.id, LABEL_CONTAINER: one.id},
-            }
-            for one in plan.containers
-        ]
+        self._members = {one.id: {"Id": one.hostname, "State": "running"} for one in plan.containers}
 
-    def containers(self, session: str) -> list[dict[str, Any]]:
-        return [one for one in self._listed if one["Labels"][LABEL_SESSION] == session]
+    def members(self, _session: str) -> dict[str, dict[str, Any]]:
+        return self._members
 
     def start(self, identity: str, _subject: str) -> None:
         self.events.append(f"start {identity}")

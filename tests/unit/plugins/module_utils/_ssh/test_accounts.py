@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import User
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.accounts import (
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import (
     merged_group,
     merged_passwd,
     merged_shadow,

@@ -39,8 +39,9 @@ def test_hostfiles_of_other_launchers(has_gpus: bool, slots: int) -> None:
     """Hydra refuses ``slots=``; DeepSpeed starts as many processes as there are slots, each of which wants a GPU."""
     text = "main1 slots=16\nsub1 slots=16\n"
 
-    assert host_lists.hydra_hostfile(text) == "main1:16\nsub1:16\n"
-    assert host_lists.deepspeed_hostfile(text, has_gpus) == f"main1 slots={slots}\nsub1 slots={slots}\n"
+    found = host_lists.files(text, has_gpus)
+    assert found["/etc/mpi/hydra"] == "main1:16\nsub1:16\n"
+    assert found["/job/hostfile"] == f"main1 slots={slots}\nsub1 slots={slots}\n"
 
 
 def test_parallel_shells_find_all_containers() -> None:

@@ -53,19 +53,19 @@ class Engine:
     """An engine with running containers of a plan, of which ``former`` were made by another launch, without hosts in their files."""
 
     def __init__(self, made: Plan, *former: str) -> None:
-        self._listed = [
-            {
+        self._members = {
+            one.id: {
                 "Id": one.hostname,
                 "State": "running",
                 "Labels": {**one.labels, **({LABEL_LAUNCH: "former"} if one.hostname in former else {})},
             }
             for one in made.containers
-        ]
+        }
         self.read: set[str] = set()
         self.fed: dict[str, dict[str, str]] = {}
 
-    def containers(self, _session: str) -> list[dict[str, Any]]:
-        return self._listed
+    def members(self, _session: str) -> dict[str, dict[str, Any]]:
+        return self._members
 
     def inspect(self, *_names: str) -> None: ...
 
