@@ -21,7 +21,7 @@ from cluster_compute.words import MisuseError
 
 # The verbs that are more than their lines.
 OTHERS: Dict[str, Callable[[argparse.Namespace], int]] = {
-    **{"ssh": views.ssh, "open": views.open_app, "why": views.why, "show": views.show, "queue": views.queue},
+    **{"ssh": views.ssh, "open": views.open_app, "show": views.show},
     **{"hosts": hosts.hosts, "init": hosts.init, "completion": completion.completion},
 }
 
@@ -30,7 +30,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """The exit code: 0 done, 1 failed, 2 wrong use, 3 the session is PENDING, 4 hosts unreachable, 130 interrupted."""
     try:
         asked = read(sys.argv[1:] if words is None else words)
-        return OTHERS.get(asked.verb, play_all)(asked)
+        return OTHERS[asked.verb](asked) if asked.verb in OTHERS else play_all(asked, views.VIEWS.get(asked.verb))
     except (MisuseError, OSError) as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 2 if isinstance(error, MisuseError) else FAILED

@@ -12,12 +12,13 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Dict, Sequence
 
 from . import places
 from .lines import lines_of
-from .run import play, play_all, report, show, shown, write
+from .run import play, play_all, report, shown
 from .words import MisuseError, check_name
 
 HOSTS, SESSION = Path("hosts.yml"), Path("session.yml")
@@ -32,8 +33,8 @@ def hosts(asked: argparse.Namespace) -> int:
 
 
 def _list(asked: argparse.Namespace) -> int:
-    form = "--list" if asked.json else "--graph"
-    words = [places.program("ansible-inventory"), *places.inventory(asked, os.environ), form]
+    inventory = places.inventory(asked, os.environ)
+    words = [places.program("ansible-inventory"), *inventory, "--list" if asked.json else "--graph"]
     own = places.configuration(os.environ)
     if asked.show:
         print(shown(words, own))
@@ -48,13 +49,11 @@ def _add(asked: argparse.Namespace) -> int:
     entries = entries_of(asked.addresses, asked.host or "")
     text = with_hosts(file.read_text(encoding="utf-8") if file.exists() else EMPTY, entries, head=bool(asked.head))
     asked.inventory = [str(file)]
-    lines = lines_of(asked)
     if asked.show:
-        return show(lines, asked)
-    _write(file, text, os.O_TRUNC)
-    code = 0 if asked.no_provision else play(lines[0], asked, quiet=asked.json)[0]
-    if asked.json:
-        write({"file": str(file), "hosts": list(entries), "provisioned": not (asked.no_provision or code)})
+        return play_all(asked)
+    (_replace if file.exists() else _write)(file, text)
+    code = 0 if asked.no_provision else play(lines_of(asked)[0], asked, quiet=asked.json)[0]
+    report(asked, {"file": str(file), "hosts": list(entries), "provisioned": not (asked.no_provision or code)}, [])
     return code
 
 
@@ -102,8 +101,8 @@ def init(asked: argparse.Namespace) -> int:
         "session_image": _answer(asked, "Image; empty for the small reference image", ""),
     }
     lines = [f"{name}: {json.dumps(value)}\n" for name, value in values.items() if value]
-    _write(HOSTS, with_hosts(EMPTY, entries), os.O_EXCL)
-    _write(SESSION, "# docs/variables.md describes all variables of a session.\n" + "".join(lines), os.O_EXCL)
+    _write(HOSTS, with_hosts(EMPTY, entries))
+    _write(SESSION, "# docs/variables.md describes all variables of a session.\n" + "".join(lines))
     steps = ("  cluster-compute hosts provision", f"  cluster-compute up {SESSION}")
     report(asked, {"files": [str(HOSTS), str(SESSION)]}, [f"{HOSTS} and {SESSION} are written. Next:", *steps])
     return 0
@@ -119,8 +118,23 @@ def _answer(asked: argparse.Namespace, question: str, default: str) -> str:
         raise MisuseError("init asks on a terminal; init --yes HOST … asks nothing") from None
 
 
-def _write(file: Path, text: str, how: int) -> None:
-    """Replace a file, or write a new one. Root follows no link, whose owner could lead root anywhere."""
-    flags = os.O_WRONLY | os.O_CREAT | how | (0 if os.geteuid() else os.O_NOFOLLOW)
-    with open(os.open(file, flags, 0o644), "w", encoding="utf-8") as written:
+def _replace(file: Path, text: str) -> None:
+    """Replace a file, complete or not at all. Mode and owner stay; only root can keep another owner."""
+    if not os.geteuid() and file.is_symlink():
+        raise MisuseError(f"{file} is a link, which root does not follow: name its target with -i")
+    whole = file.resolve()
+    part, status = whole.with_name(f".{whole.name}.{os.getpid()}"), whole.stat()
+    try:
+        _write(part, text, 0o600)
+        with suppress(PermissionError):
+            os.chown(part, status.st_uid, status.st_gid)
+        part.chmod(status.st_mode & 0o7777)
+        part.replace(whole)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write(file: Path, text: str, mode: int = 0o644) -> None:
+    """Write a new file; O_EXCL follows no link."""
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as written:
         written.write(text)

@@ -113,8 +113,7 @@ def _logs(asked: argparse.Namespace) -> List[Line]:
 
 def _show(asked: argparse.Namespace) -> List[Line]:
     """A list of one session, or its session file."""
-    whole = {"session_ended_too": "true", "sessions_columns": "all"}
-    return [_line(asked, **({} if asked.sessions_format else whole))]
+    return [_line(asked, **({} if asked.sessions_format else {"session_ended_too": "true", "sessions_columns": "all"}))]
 
 
 def _restart(asked: argparse.Namespace) -> List[Line]:

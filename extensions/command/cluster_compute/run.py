@@ -24,20 +24,13 @@ FAILED, PENDING, UNREACHABLE, INTERRUPTED = 1, 3, 4, 130
 # The variable of the environment that names the directory for results: plugins/plugin_utils/_results.py.
 RESULTS = "CLUSTER_COMPUTE_RESULTS"
 Json = Dict[str, Any]
-# From the result of a module, a document and lines for people.
-View = Callable[[Json], Tuple[Json, List[str]]]
+# From what is asked and the result of a module, a document and lines for people.
+View = Callable[[argparse.Namespace, Json], Tuple[Json, List[str]]]
 
 
 def shown(words: Sequence[str], environment: Mapping[str, str]) -> str:
     """A line for a shell, with what is added to the environment."""
     return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), shlex.join(words)])
-
-
-def show(lines: List[Line], asked: argparse.Namespace) -> int:
-    """Print the lines instead of running them."""
-    for line in lines:
-        print(shown(command(line, asked, os.environ), places.configuration(os.environ)))
-    return 0
 
 
 def play(line: Line, asked: argparse.Namespace, *, quiet: bool) -> Tuple[int, Json]:
@@ -79,7 +72,8 @@ def play_all(asked: argparse.Namespace, view: View | None = None) -> int:
     """
     lines = lines_of(asked)
     if asked.show:
-        return show(lines, asked)
+        print("\n".join(shown(command(line, asked, os.environ), places.configuration(os.environ)) for line in lines))
+        return 0
     results: List[Json] = []
     worst = 0
     for line in lines:
@@ -89,18 +83,11 @@ def play_all(asked: argparse.Namespace, view: View | None = None) -> int:
         if code not in (0, PENDING):
             break
     document = {"results": results} if asked.verb in ("up", "scale", "down", "cp") else results[0]
-    report(asked, *(view(document) if view and not worst else (document, [])))
+    report(asked, *(view(asked, document) if view and not worst else (document, [])))
     return worst
-
-
-def write(document: Json) -> None:
-    """Print a document."""
-    print(json.dumps(document, indent=2, sort_keys=True))
 
 
 def report(asked: argparse.Namespace, document: Json, texts: Sequence[str]) -> None:
     """Print a document, or lines for people if there are any."""
-    if asked.json:
-        write(document)
-    elif texts:
-        print("\n".join(texts), flush=True)
+    if asked.json or texts:
+        print(json.dumps(document, indent=2, sort_keys=True) if asked.json else "\n".join(texts), flush=True)

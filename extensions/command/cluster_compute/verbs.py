@@ -28,9 +28,7 @@ VERBS: Dict[str, Verb] = {
     "up": Verb(
         "launch the sessions of these files, or repair them",
         argument("files", nargs="*", metavar="FILE", help="session file: variables as YAML"),
-        option(
-            "--like NAME", "session_like", "launch it again, or one like it with the variables of -e", type=check_name
-        ),
+        option("--like NAME", "session_like", "launch it again, or one like it with variables of -e", type=check_name),
         _CHECK,
         option("--wait SECONDS", "session_wait", "how long to wait while a session is PENDING"),
         runs="cluster_session session",

@@ -9,28 +9,36 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import subprocess
 import webbrowser
 from typing import Dict, List, Tuple
 
 from . import places
-from .run import FAILED, Json, play_all, report, shown, wait, write
+from .run import FAILED, Json, View, play_all, report, shown, wait
 from .words import MisuseError, apps_of, check_hosts, lines_of_app, script_of
 
 
-def why(asked: argparse.Namespace) -> int:
+def why(asked: argparse.Namespace, listed: Json) -> Tuple[Json, List[str]]:
     """The state of a session, its turn, and the reason."""
     name = places.session_of(asked)
+    found = [session for session in listed["sessions"] if session["name"] == name]
+    if not found:
+        raise MisuseError(f"there is no live session {name}: ls --ended lists those that have ended")
+    turn = f"turn {found[-1]['turn']} of the queue" if found[-1]["turn"] else ""
+    facts = filter(None, (found[-1]["state"], turn, found[-1]["explanation"]))
+    return found[-1], [f"Session {name}: {'; '.join(facts)}"]
 
-    def view(listed: Json) -> Tuple[Json, List[str]]:
-        found = [session for session in listed["sessions"] if session["name"] == name]
-        if not found:
-            raise MisuseError(f"there is no live session {name}: ls --ended lists those that have ended")
-        turn = f"turn {found[-1]['turn']} of the queue" if found[-1]["turn"] else ""
-        facts = filter(None, (found[-1]["state"], turn, found[-1]["explanation"]))
-        return found[-1], [f"Session {name}: {'; '.join(facts)}"]
 
-    return play_all(asked, view)
+def queue(_asked: argparse.Namespace, listed: Json) -> Tuple[Json, List[str]]:
+    """The sessions that wait, in the order of the queue."""
+    waiting = sorted((one for one in listed["sessions"] if one["turn"]), key=lambda one: int(one["turn"]))
+    lines = [f"{one['turn']:>4}  {one['name']} of {one['owner']}: {one['reason']}" for one in waiting]
+    return {"sessions": waiting}, lines or ["No session waits."]
+
+
+# The views in place of the output of Ansible.
+VIEWS: Dict[str, View] = {"why": why, "queue": queue}
 
 
 def show(asked: argparse.Namespace) -> int:
@@ -38,19 +46,8 @@ def show(asked: argparse.Namespace) -> int:
     return play_all(asked, _file if asked.sessions_format else None)
 
 
-def _file(found: Json) -> Tuple[Json, List[str]]:
+def _file(_asked: argparse.Namespace, found: Json) -> Tuple[Json, List[str]]:
     return {"file": found["file"]}, found["file"].splitlines()
-
-
-def queue(asked: argparse.Namespace) -> int:
-    """The sessions that wait, in the order of the queue."""
-    return play_all(asked, _waiting)
-
-
-def _waiting(listed: Json) -> Tuple[Json, List[str]]:
-    waiting = sorted((one for one in listed["sessions"] if one["turn"]), key=lambda one: int(one["turn"]))
-    lines = [f"{one['turn']:>4}  {one['name']} of {one['owner']}: {one['reason']}" for one in waiting]
-    return {"sessions": waiting}, lines or ["No session waits."]
 
 
 def ssh(asked: argparse.Namespace) -> int:
@@ -68,7 +65,7 @@ def ssh(asked: argparse.Namespace) -> int:
     if not asked.command:
         raise MisuseError("a login has no JSON document: name a command after --")
     done = subprocess.run(words, check=False, capture_output=True, text=True, errors="replace")
-    write({"exit_code": done.returncode, "stderr": done.stderr, "stdout": done.stdout})
+    report(asked, {"exit_code": done.returncode, "stderr": done.stderr, "stdout": done.stdout}, [])
     return done.returncode
 
 
@@ -86,6 +83,7 @@ def open_app(asked: argparse.Namespace) -> int:
         _present(asked, chosen, [shown(tunnel, {})] if asked.show and tunnel else [])
         return 0
     with subprocess.Popen(tunnel, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        signal.signal(signal.SIGTERM, lambda *_signal: process.terminate())
         # A line of LocalCommand says that the tunnel stands. Without it, ssh has said why on standard error.
         if process.stdout and process.stdout.readline():
             _present(asked, chosen, [])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -157,6 +158,36 @@ def test_root_writes_no_inventory_through_a_link(capsys: pytest.CaptureFixture[s
     assert Path("elsewhere").read_text() == "# Hosts.\nagents:\n  hosts:\n"
 
 
+def test_a_full_disk_loses_no_inventory(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "agents:\n  hosts:\n" + "".join(f"    node{number}:\n" for number in range(100))
+    Path("hosts.yml").write_text(text)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        assert main(["hosts", "add", "192.0.2.1", "--no-provision"]) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "File too large" in capsys.readouterr().err
+    assert (Path("hosts.yml").read_text(), os.listdir()) == (text, ["hosts.yml"])
+
+
+def test_an_inventory_keeps_its_mode_and_its_owner() -> None:
+    Path("elsewhere").mkdir()
+    file = Path("elsewhere/hosts.yml")
+    file.write_text("agents:\n  hosts:\n")
+    file.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(file, 12345, 23456)
+    else:
+        Path("hosts.yml").symlink_to(file)
+    before = file.stat()
+    name = "elsewhere/hosts.yml" if os.geteuid() == 0 else "hosts.yml"
+    assert main(["-i", name, "hosts", "add", "192.0.2.1", "--no-provision"]) == 0
+    after = file.stat()
+    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+    assert "192.0.2.1" in file.read_text()
+
+
 def test_an_inventory_that_is_not_understood_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     text = "all:\n  children:\n    agents:\n      hosts:\n        node1:\n"
     Path("mine.yml").write_text(text)
@@ -205,6 +236,23 @@ def test_init_asks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
         "session_memory": "1g",
         "session_image": "pytorch",
     }
+
+
+def test_a_tunnel_ends_with_the_command(tmp_path: Path, home: Path) -> None:
+    session(home, "train")
+    ssh = tmp_path / "bin/ssh"
+    ssh.parent.mkdir()
+    ssh.write_text('#!/bin/sh\n[ "$1" != -G ] || exit 0\necho\nexec sleep 60\n')
+    ssh.chmod(0o755)
+    command = [sys.executable, str(ROOT / "extensions/command/cluster_compute"), "open", "train", "lab"]
+    environment = {**os.environ, "PATH": f"{ssh.parent}:{os.environ['PATH']}"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    assert process.stdout
+    assert process.stdout.readline().startswith(b"lab ")
+    process.terminate()
+    # Standard error is also that of ssh: its end is the end of both.
+    process.communicate(timeout=30)
+    assert process.returncode == 1
 
 
 # Completion
