@@ -10,11 +10,12 @@ from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
 from ..module_utils._core.model import Plan
 from ..module_utils._module import at_least, read_part
+from ..module_utils._planning.secret_rules import SECRETS
 from ..module_utils._ssh import config_files
-from ..plugin_utils import _secrets as secrets
 from ..plugin_utils import _ssh_route as ssh_route
 from ..plugin_utils._action import TASK, ComputeAction
 from ..plugin_utils._artifacts import Artifacts
+from ..plugin_utils._secrets import delivered
 from ..plugin_utils._ssh_identity import SessionIdentity
 
 # The options that each state takes besides the plan or the sessions. ``stop_timeout`` is called ``seconds`` by its step.
@@ -45,8 +46,8 @@ class ActionModule(ComputeAction):
         plan = arrival.outline(options["plan"], TASK) if options["plan"] is not None else None
         params = self._params(options, plan)
         if plan and options["state"] == "started" and not self._task.check_mode:
-            given = self._templar.template(task_vars.get(secrets.VARIABLE)) if plan.session.secrets else None
-            params.update(secrets.delivered(plan.session, given, self._loader, str(options["artifacts"] or "")))
+            given = self._templar.template(task_vars.get(SECRETS)) if plan.session.secrets else None
+            params.update(delivered(plan.session, given, self._loader, str(options["artifacts"] or "")))
         if plan and options["install_ssh"] and options["state"] in ("created", "started"):
             return self._with_ssh(plan, options, params, task_vars)
         return self.step("containers." + options["state"], params, task_vars, options["agent"])

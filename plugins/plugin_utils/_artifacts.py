@@ -19,7 +19,6 @@ import stat
 from contextlib import contextmanager, suppress
 from typing import Iterator, Tuple
 
-from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError, InputError
 from ..module_utils._ssh.keys import SECRET_BYTES, Identity
@@ -124,14 +123,6 @@ class Artifacts:
     def write_json(self, name: str, document: Json) -> bool:
         """Write a document as JSON, as ``write`` does."""
         return self.write(name, (json.dumps(document, indent=2, sort_keys=True) + "\n").encode())
-
-    def record_command(self, result: str, reason: str) -> None:
-        """Write the result of the batch command into ``session.json``, if that file exists; empty while the command runs."""
-        content = self.read("session.json")
-        if content is not None:
-            document = arrival.session_document(content, self.folder + "/session.json")
-            document["command"] = {"result": result, "reason": reason}
-            self.write_json("session.json", document)
 
     def remove(self, session: str) -> bool:
         """Remove our files and, if it is then empty, the session's folder; returns whether the folder existed."""

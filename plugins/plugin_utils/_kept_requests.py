@@ -14,34 +14,16 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from dataclasses import fields
-from typing import Callable, Dict, List, Mapping, Sequence, Tuple
+from typing import Dict, List, Mapping
 
 from ..module_utils._core import arrival
-from ..module_utils._core.constants import RDMA_FOLDER
-from ..module_utils._core.documents import DECLARATION, Json
+from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError, InputError
-from ..module_utils._core.topology import MAIN
 from ..module_utils._planning.request import Request
-from ..module_utils._planning.request_checks import check_whole_roles
-from ..module_utils._planning.secret_rules import HIDDEN
+from ..module_utils._planning.secret_rules import HIDDEN, SECRETS
 from ._artifacts import Artifacts, DamagedError
 
 FOLDER = ".requests"
-
-
-def checked_sessions(sessions: Sequence[Json], head: str) -> Tuple[List[Json], List[str]]:
-    """Sessions of the store for a pass, each with the folders that its agents must have, and why others are left out."""
-    found, refused = [], []
-    for session in sessions:
-        try:
-            request = stored_request(session.get("request"), head)
-        except ComputeError as error:
-            refused.append(error.message)
-        else:
-            folders = [mount.source for mount in request.mounts if mount.type == "bind"]
-            found.append({**session, "paths": folders + [RDMA_FOLDER] * request.rdma})
-    return found, refused
 
 
 class KeptRequests(Artifacts):
@@ -78,7 +60,7 @@ class KeptRequests(Artifacts):
                     f"session {request.name} has secrets and was not requested by this controller: run the command of its launch "
                     "again, with session_secrets"
                 )
-                raise InputError("session_secrets", HIDDEN, rule)
+                raise InputError(SECRETS, HIDDEN, rule)
             return
         names = Request.from_json(kept["request"]).differences(request)
         if names:
@@ -101,44 +83,3 @@ class KeptRequests(Artifacts):
             message = "%s/%s is damaged: end session %s with terminate.yml, and launch it again."
             raise DamagedError(message % (self.folder, name, name)) from error
         return kept
-
-
-# What a request holds in another form than its variable: C(arrival) has the rules of their parts.
-_OTHER_FORM = ("millicpus", "mounts", "secrets", "apps", "user", "roles")
-_RULES = {
-    known.name: known.metadata[DECLARATION]["check"] for known in fields(Request) if known.name not in _OTHER_FORM
-}
-
-
-def stored_request(document: object, sender: str) -> Request:
-    """The request. Raises ComputeError, which names the sender, if it has no value that a request has there."""
-    checked = arrival.request(document, sender)
-    try:
-        request = Request.from_json(checked)
-    except (LookupError, TypeError, ValueError):
-        raise arrival.refusal("request", sender, (), "a document without what a request has") from None
-    if not _has_whole_roles(request):
-        raise arrival.refusal("request", sender, ("roles",), [role.name for role in request.roles])
-    for name, check in _RULES.items():
-        value = getattr(request, name)
-        if not _holds(check, name, value):
-            raise arrival.refusal("request", sender, (name,), value)
-    return request
-
-
-def _has_whole_roles(request: Request) -> bool:
-    """Whether its roles are as the check of a request leaves them, with C(main) first."""
-    names = [role.name for role in request.roles]
-    try:
-        check_whole_roles(request)
-    except InputError:
-        return False
-    return not names or (names[0] == MAIN and request.roles[0].size == 1 and len(set(names)) == len(names))
-
-
-def _holds(check: Callable[[str, object], object], name: str, value: object) -> bool:
-    """Whether a value is its own normal form."""
-    try:
-        return bool(check(name, value) == value)
-    except InputError:
-        return False

@@ -16,15 +16,14 @@ from ..module_utils._core.errors import InputError
 from ..module_utils._core.model import Secret, Session
 from ..module_utils._docker.secrets import Delivery
 from ..module_utils._planning.rules import environment_size
-from ..module_utils._planning.secret_rules import HIDDEN, LONGEST, check_content, check_file
+from ..module_utils._planning.secret_rules import HIDDEN, LONGEST, SECRETS, check_content, check_file
 from ..module_utils._ssh.config_files import set_env
 from ._kept_requests import KeptRequests
 
-VARIABLE = "session_secrets"
 # A file that Ansible Vault has encrypted is longer than its content: hexadecimal digits of hexadecimal digits, and line ends.
 _LONGEST_FILE = 5 * LONGEST
 # They share the configuration of sshd with session_environment.
-_MOST_VARIABLES = LONGEST
+_MOST_SECRETSS = LONGEST
 
 
 def plain_secrets(given: Any) -> Any:
@@ -54,7 +53,7 @@ def read_secrets(
     values, files = _given(wanted, given, "value"), {**(kept or {}), **_given(wanted, given, "file")}
     contents = {}
     for secret in wanted:
-        variable = f"{VARIABLE}: {secret.name}"
+        variable = f"{SECRETS}: {secret.name}"
         if secret.name in values:
             contents[secret.name] = values[secret.name].encode()
         elif secret.name in files:
@@ -83,9 +82,9 @@ def delivery(wanted: Sequence[Secret], contents: Mapping[str, bytes]) -> Deliver
     variables = {
         secret.environment: _without_end(contents[secret.name].decode()) for secret in wanted if secret.environment
     }
-    if environment_size(variables) > _MOST_VARIABLES:
-        rule = "must have at most %d bytes in all environment variables" % _MOST_VARIABLES
-        raise InputError(VARIABLE, ", ".join(variables), rule)
+    if environment_size(variables) > _MOST_SECRETSS:
+        rule = "must have at most %d bytes in all environment variables" % _MOST_SECRETSS
+        raise InputError(SECRETS, ", ".join(variables), rule)
     return Delivery(contents, variables, set_env(variables).partition(" ")[2])
 
 

@@ -13,17 +13,17 @@ from typing import Any, Dict, Iterable, Mapping
 from ansible import context
 from ansible.parsing.splitter import parse_kv
 
+from ..module_utils._planning.secret_rules import SECRETS
 from ..module_utils._planning.settings import VARIABLES
 
 _PATHS = frozenset(variable.full_name for variable in VARIABLES if variable.path)
-_SECRETS = "session_secrets"
 
 
 def located(variable: str, value: Any, loader: Any) -> Any:
     """Return the value of a variable, with the paths in it as absolute ones if a session file gives them as relative ones."""
     if variable in _PATHS:
         return path_of(variable, value, loader)
-    if variable == _SECRETS and isinstance(value, (list, tuple)):
+    if variable == SECRETS and isinstance(value, (list, tuple)):
         return [_secret(entry, loader) for entry in value]
     return value
 
@@ -47,7 +47,7 @@ def extra_files(loader: Any) -> Dict[str, str]:
 def _secret(entry: Any, loader: Any) -> Any:
     if not isinstance(entry, Mapping) or "file" not in entry:
         return entry
-    return {**entry, "file": path_of(_SECRETS, entry["file"], loader)}
+    return {**entry, "file": path_of(SECRETS, entry["file"], loader)}
 
 
 def _names(option: str, file: str, loader: Any) -> Iterable[str]:

@@ -93,6 +93,7 @@ REACHED = frozenset(
         "longest function",
         "files of module_utils below 80 lines",
         "deepest nesting",
+        "mean level, in tenths",
     }
 )
 
@@ -103,7 +104,7 @@ def test_a_goal_that_is_reached_stays_reached(goals: list[Goal]) -> None:
 
 
 # Of a goal that is not reached yet: what is reached on the way to it.
-HIGHEST = {"levels of imports": 15}
+HIGHEST = {"levels of imports": 12}
 
 
 def test_what_is_reached_on_the_way_to_a_goal_is_kept(goals: list[Goal]) -> None:

@@ -18,7 +18,8 @@ from typing import Any, Dict, Tuple
 from . import value_rules
 from .constants import GRACE, HOST, PRIVATE, RELOCATE, RESTART_ALL
 from .documents import DECLARATION, UNCOUNTED
-from .value_rules import check_disk, check_log_size, check_public_keys, check_text
+from .units import check_disk, check_log_size
+from .value_rules import check_public_keys, check_text
 
 
 def declared(

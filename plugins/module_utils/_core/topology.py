@@ -110,3 +110,8 @@ def ready_port(text: str) -> Tuple[int, str]:
     """
     found = _READY.fullmatch(text)
     return (int(found.group(1)), found.group(2) or "") if found else (0, "")
+
+
+def timeout_text(session: Session) -> str:
+    """The file with the seconds that the batch command may take; empty without a limit."""
+    return "%d\n" % session.command_timeout if session.command_timeout else ""

@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 import time
 from decimal import Decimal
+from typing import Any, Callable
 
 from .errors import InputError
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 # No more digits than any machine has use for: what follows computes with them.
 _BYTES = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) ?(?:([kmgt])(?:i?b)?|b)?", re.IGNORECASE)
+LEAST_DISK = 16 << 20
 _CPUS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
 
@@ -66,6 +68,28 @@ def show_seconds(seconds: float) -> str:
         left %= size
     first = next((place for place, (count, _unit) in enumerate(parts) if count), len(parts) - 1)
     return " ".join("%d %s" % part for part in parts[first : first + 2] if part[0] or first == len(parts) - 1)
+
+
+def bytes_from(least: int) -> Callable[[str, Any], int]:
+    """The rule of an amount of bytes."""
+
+    def check(variable: str, value: Any) -> int:
+        size = parse_bytes(value, variable)
+        if size < least:
+            raise InputError(variable, value, f"must be at least {show_bytes(least)}")
+        return size
+
+    return check
+
+
+check_log_size = bytes_from(64 << 10)
+
+
+def check_disk(variable: str, value: Any) -> int:
+    size = parse_bytes(value, variable)
+    if 0 < size < LEAST_DISK:
+        raise InputError(variable, value, f"must be 0 for no limit, or at least {show_bytes(LEAST_DISK)}")
+    return size
 
 
 def _plain(number: Decimal) -> str:

@@ -18,9 +18,7 @@ from functools import wraps
 from typing import Any, Callable, Generic, Iterator, List, Mapping, Tuple, TypeVar
 
 from .errors import InputError
-from .units import parse_bytes, show_bytes
 
-LEAST_DISK = 16 << 20
 # The grammar of https://github.com/distribution/reference: a registry, components in lower case, a tag, a digest.
 _COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _IMAGE = re.compile(
@@ -83,27 +81,6 @@ def check_image(variable: str, value: Any) -> str:
     if not isinstance(value, str) or not _IMAGE.fullmatch(value):
         raise InputError(variable, value, "must be an image reference, as in registry/name:tag or name@sha256:…")
     return value
-
-
-def bytes_from(least: int) -> Callable[[str, Any], int]:
-
-    def check(variable: str, value: Any) -> int:
-        size = parse_bytes(value, variable)
-        if size < least:
-            raise InputError(variable, value, f"must be at least {show_bytes(least)}")
-        return size
-
-    return check
-
-
-check_log_size = bytes_from(64 << 10)
-
-
-def check_disk(variable: str, value: Any) -> int:
-    size = parse_bytes(value, variable)
-    if 0 < size < LEAST_DISK:
-        raise InputError(variable, value, f"must be 0 for no limit, or at least {show_bytes(LEAST_DISK)}")
-    return size
 
 
 _MOST = 1 << 63

@@ -18,9 +18,10 @@ from typing import Callable, Dict, Sequence, Tuple
 from .._core.constants import CONFIG_FOLDER
 from .._core.documents import Json
 from .._core.errors import EngineError, NotFoundError, StateError
-from .._core.model import Container, Plan, Session
+from .._core.model import Container, Plan
 from .._core.names import run_folder
 from .._core.parallel import run_all
+from .._core.topology import timeout_text
 from .._core.waiting import deadline_in, wait_until
 from .client import Engine
 from .data_folders import check_mounts_answer
@@ -167,11 +168,6 @@ class Batch:
             message = "main1: agent %s does not have this container; launch the session again to repair it."
             raise NotFoundError(message % self.agent, self.agent)
         return main
-
-
-def timeout_text(session: Session) -> str:
-    """The file with the seconds that the command may take; empty without a limit."""
-    return "%d\n" % session.command_timeout if session.command_timeout else ""
 
 
 def _engine_time() -> str:

@@ -24,8 +24,6 @@ from .._core.model import User
 from .._core.names import run_folder
 from .client import Engine
 
-# The seconds that PID 1 waits for them.
-PATIENCE = 60
 
 
 def waits_for_secrets(engine: Engine, identity: str, container: str, hostname: str) -> bool:

@@ -19,7 +19,6 @@ from .._core.exits import describe_command_exit
 from .._core.reports import Agent
 from .._planning.batch_result import FAILURE, SUCCESS
 from .._planning.request import Request
-from .listing import list_sessions
 from .row import Row
 from .store import Store
 
@@ -115,8 +114,9 @@ def _result(row: Row, agents: Sequence[Agent]) -> Tuple[str, str]:
     if row.result or row.state != states.RUNNING or (row.history and row.history[-1]["reason"] == REPLACED):
         return row.result, f"has failed: {row.reason}"
     # The command may have ended without a controller that waited for it.
-    [session] = list_sessions([row], agents)
-    ended = session["command"] or {}
+    where = row.plan.main.agent if row.plan else ""
+    mains = (one for agent in agents if where in ("", agent.name) for one in agent.containers if one.id == row.id)
+    ended = next((one.data.get("batch") for one in mains if one.state == "running"), None) or {}
     if ended.get("exit_code") is None:
         return "", ""
     return FAILURE if ended["exit_code"] else SUCCESS, f"has failed: {describe_command_exit(ended)}"

@@ -16,9 +16,9 @@ from .._core.errors import ComputeError
 from .._core.model import Plan
 from .._core.reports import Agent
 from .._planning.allocation import Allocation
-from .._planning.capacity import free_of
+from .._planning.capacity import Demand, free_of
 from .._planning.fair_share import decayed_use, fairness
-from .._planning.placement import Demand, Placement, Shortfall
+from .._planning.placement import Placement, Shortfall
 from .._planning.policy import QueueRules, SitePolicy
 from .._planning.queue import Policy, QueueEntry, Turn, in_order, take_turns
 from .._planning.request import Request

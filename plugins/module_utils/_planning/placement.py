@@ -14,57 +14,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Dict, List, Mapping, Sequence, Set, Tuple
+from typing import Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import MULTI_NODE, RDMA_FOLDER, SINGLE_NODE
 from .._core.errors import few
 from .._core.model import Resources
 from .._core.reports import Agent
-from .capacity import FreeCapacity, PerContainer, kernel_room, kernel_shortfall
+from .capacity import Demand, FreeCapacity, kernel_room, kernel_shortfall
 
 _SHOWN_REASONS = 8
 _UNDESIGNATED = "is not among the designated agents"
-
-
-@dataclass(frozen=True)
-class Demand:
-    """What a session asks for.
-
-    ``agents`` are the designated agents, and ``policy`` says how strictly they are meant. ``per_agent`` is the largest number of
-    containers on an agent; 0 is no limit. ``roles`` are the demands of the roles, and ``role`` names one. ``placed`` are the agents
-    that already run containers of the session or role. ``beside`` are the agents that run containers of its other roles.
-    ``host``: each container is on an agent of its own, in its network, where ``ports`` must be free.
-    """
-
-    size: int
-    per_container: PerContainer
-    mode: str = SINGLE_NODE
-    group: str = "default"
-    strategy: str = "pack"
-    agents: Tuple[str, ...] = ()
-    policy: str = "preferred"
-    rdma: bool = False
-    per_agent: int = 0
-    role: str = ""
-    roles: Tuple[Demand, ...] = ()
-    placed: Tuple[str, ...] = ()
-    beside: Tuple[str, ...] = ()
-    host: bool = False
-    ports: Tuple[int, ...] = ()
-
-    @property
-    def parts(self) -> Tuple[Demand, ...]:
-        """The demands of containers that are alike."""
-        return self.roles or (self,)
-
-    @property
-    def resource_groups(self) -> Set[str]:
-        return {part.group for part in self.parts}
-
-    @property
-    def most(self) -> int:
-        """The largest number of its containers that an agent may hold."""
-        return min(self.size, self.per_agent or self.size)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import Any, Dict, List, Mapping, Tuple
 
 from .._core.errors import InputError
 from .._core.names import check_owner
-from .._core.units import parse_cpus
-from .._core.value_rules import bytes_from, check_boolean, one_of, within
+from .._core.units import bytes_from, parse_cpus
+from .._core.value_rules import check_boolean, one_of, within
 from .rules import check_group, check_list, check_port_range, check_texts, seconds_up_to
 
 VARIABLE = "agent_policy"

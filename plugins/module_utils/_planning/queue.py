@@ -13,9 +13,9 @@ from typing import Callable, Dict, Iterable, Iterator, List, Sequence, Set, Tupl
 
 from .._core.errors import few
 from .._core.reports import Agent
-from .capacity import FreeCapacity, free_of
+from .capacity import Demand, FreeCapacity, free_of
 from .fair_share import score
-from .placement import Demand, Placement, Shortfall
+from .placement import Placement, Shortfall
 from .policy import QueueRules
 from .role_placement import place
 

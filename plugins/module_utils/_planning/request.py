@@ -32,9 +32,8 @@ from .._core.model import App, Mount, Role, Secret, User
 from .._core.names import check_owner, check_session_name
 from .._core.topology import Member, members
 from . import app_rules, mount_rules, role_rules, rules, secret_rules
-from .capacity import PerContainer
+from .capacity import Demand, PerContainer
 from .environment import MODES, check_nodes
-from .placement import Demand
 from .start_rules import StartSettings
 from .variable import (
     APP,

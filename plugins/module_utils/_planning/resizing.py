@@ -23,7 +23,8 @@ from .._core.model import Container, Plan
 from .._core.reports import Agent
 from .._core.topology import members
 from .addresses import NO_SUBNET, at_slots, prefix_for, slot_of
-from .placement import Demand, Placement, of_one_kind
+from .capacity import Demand
+from .placement import Placement, of_one_kind
 from .plan import build_plan, inputs_of
 from .request import Request
 

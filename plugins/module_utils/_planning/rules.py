@@ -13,8 +13,8 @@ from typing import Any, Dict, Mapping, Sequence, Tuple
 from .._core.errors import InputError
 from .._core.model import User
 from .._core.names import check_variable_name
-from .._core.units import parse_bytes, parse_cpus
-from .._core.value_rules import Bounds, bytes_from, check_text, check_whole
+from .._core.units import bytes_from, parse_bytes, parse_cpus
+from .._core.value_rules import Bounds, check_text, check_whole
 from .addresses import check_pools, parse_port_range
 
 # A bridge has at most 1,023 ports: https://github.com/moby/moby/issues/44973

@@ -34,6 +34,7 @@ class Hidden:
 
 
 HIDDEN = Hidden()
+SECRETS = "session_secrets"
 
 
 def _quiet(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
@@ -83,7 +84,7 @@ def check_beside(secrets: Sequence[Secret], environment: Mapping[str, str], moun
     """The rules between the secrets and the other variables."""
     for secret in secrets:
         if secret.environment in environment:
-            raise InputError("session_secrets", secret.environment, "must not be in session_environment, too")
+            raise InputError(SECRETS, secret.environment, "must not be in session_environment, too")
     for mount in mounts if secrets else ():
         inner, outer = sorted((mount.target + "/", SECRETS_FOLDER + "/"), key=len, reverse=True)
         if inner.startswith(outer):

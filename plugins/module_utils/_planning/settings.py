@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Tuple
 
-from .._core import value_rules
+from .._core import units
 from .._core.errors import InputError
 from .._core.names import check_session_name
 from . import rules
@@ -258,7 +258,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "keep_logs",
         "Size of all logs that the head keeps of ended sessions; V(0) for no limit. Each pass over the queue removes the oldest "
         "beyond it.",
-        value_rules.check_disk,
+        units.check_disk,
         default="4g",
         read_by=(SCHEDULE,),
     ),

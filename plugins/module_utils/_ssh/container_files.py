@@ -17,9 +17,7 @@ from .._core.documents import Json, digest, sparse
 from .._core.errors import ComputeError
 from .._core.model import Container, Session, User
 from .._core.names import installed_mark, run_folder
-from .._core.topology import apps_of
-from .._docker.batch import timeout_text
-from .._docker.secrets import PATIENCE
+from .._core.topology import apps_of, timeout_text
 from . import config_files, host_lists
 from .app_files import INDEX, app_entries, index_entry, index_lines
 from .rootfs import Entry, Tree
@@ -29,6 +27,8 @@ AUTHORITY = CONFIG_FOLDER + "/ca.pub"
 DIGEST_FILE = CONFIG_FOLDER + "/equipped"
 PROFILE = "/etc/profile.d/00-cluster-compute.sh"
 SHELLS = ("/bin/bash", "/bin/sh")
+# The seconds that PID 1 waits for secrets.
+_PATIENCE = 60
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def _scripts(session: Session, container: Container) -> List[Entry]:
 
 def _patience(session: Session) -> str:
     """The seconds that PID 1 waits for secrets; empty without a secret."""
-    return "%d\n" % PATIENCE if session.secrets else ""
+    return "%d\n" % _PATIENCE if session.secrets else ""
 
 
 def _restarts(session: Session, container: Container) -> str:

@@ -13,43 +13,30 @@ from ansible.errors import AnsibleError
 
 from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
-from ...module_utils._core.errors import ComputeError, SessionError
+from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
 from ...module_utils._core.waiting import wait_until
-from ...module_utils._planning.batch_result import FAILURE, SILENT_PAUSE, BatchResult, BatchWait
+from ...module_utils._planning.batch_result import SILENT_PAUSE, BatchResult, BatchWait
 from ...module_utils._planning.growing_log import GrowingLog
 from .._other_hosts import OtherHosts
-from .place import Asked
 from .play import Play
 from .record import record_result
-from .terminate import terminate
 
 
-class CommandError(SessionError):
-    """The command of a batch session failed."""
-
-
-def run_command(play: Play, asked: Asked, plan: Plan, *, again: bool = False) -> None:
-    """Begin the command, and wait for its result if the user wants that. Raises CommandError if it fails.
+def run_command(play: Play, plan: Plan, *, waits: bool, again: bool) -> BatchResult:
+    """Begin the command. If the user ``waits`` for its result, record it; otherwise the result is empty.
 
     With ``again``, also a command that has ended: all containers were restarted.
     """
     main = plan.main.agent
     with play.phase("command"):
         begun = play.on(main, "batch.start", {"plan": plan.part(main), "again": again})
-        if not asked.setting("wait_result"):
-            return
+        if not waits:
+            return BatchResult()
         result = _Rounds(play, plan, GrowingLog(str(begun.get("since") or ""))).wait_for_result()
     record_result(play, {"id": plan.session.id}, result.result, result.reason)
     play.show([f"Session {plan.session.name}: {result.result}, {result.reason}"])
-    has_failed = result.result == FAILURE
-    if plan.session.terminate_when_done or (has_failed and plan.session.on_failure == "terminate"):
-        lease = int(asked.setting("launch_timeout"))
-        ended = terminate(play, plan.session.name, plan.session.owner, lease, session_id=plan.session.id)
-        play.show([ended.summary])
-    if has_failed:
-        message = f"Session {plan.session.name} failed: {result.reason}. Logs: session_logs.yml -e session_name={plan.session.name}"
-        raise CommandError(message)
+    return result
 
 
 class _Rounds:

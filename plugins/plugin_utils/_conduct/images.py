@@ -28,7 +28,6 @@ from ...module_utils._planning.deployment import Deployment
 from .. import _direct_call as direct_call
 from .._other_hosts import OtherHosts
 from .._registry_login import login_for
-from .place import Asked
 from .play import Play
 
 ARCHIVE, PREFIX = "image.tar", "image-"
@@ -57,7 +56,7 @@ class Wanted:
     rivals: Sequence[str] = ()
 
     @classmethod
-    def of_session(cls, play: Play, asked: Asked, plan: Plan, work: Deployment) -> List[Wanted]:
+    def of_session(cls, play: Play, plan: Plan, work: Deployment, deadline: int) -> List[Wanted]:
         """The images of a session that an agent may lack."""
         given = {key: str(play.value("session_registry" + key) or "") for key in ("", "_username", "_password")}
         settled = {plan.session.image} if work.image_is_settled else set()
@@ -68,7 +67,7 @@ class Wanted:
                 asked=work.image_asked,
                 pull=work.image_pull,
                 rivals=work.image_rivals,
-                deadline=asked.request.pull_timeout,
+                deadline=deadline,
                 login=login_to(name, given[""] or "docker.io", given["_username"], given["_password"]),
             )
             for name, needing in plan.images.items()

@@ -16,6 +16,7 @@ from ...module_utils._core import states
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, SessionError, TakenError
 from ...module_utils._core.model import Plan
+from ...module_utils._planning.batch_result import FAILURE
 from ...module_utils._planning.deployment import Deployment, lost_agents, network_patience
 from .._artifacts import Artifacts
 from . import resize
@@ -23,12 +24,13 @@ from .apps import restart_apps
 from .batch import run_command
 from .images import Wanted, check_exist, distribute
 from .losses import clean
-from .place import Asked, Placed, place, shown
+from .place import place, shown
+from .placed import Asked, Placed
 from .play import Play
-from .record import record_failure, record_running, restore_files
+from .record import record_failure, record_running
 from .reports import Avoided, RecentReports, Reports, collect_reports
-from .start import await_apps, create, start, stop
-from .terminate import remove
+from .start import await_apps, create, restore_files, start, stop
+from .terminate import remove, terminate
 from .verify import verify
 
 # The logs of a launch that fails: the controller holds them in memory, and nothing is removed before they are read.
@@ -40,6 +42,10 @@ _MOST_ATTEMPTS = 5
 
 class PlacedAgainError(ComputeError):
     """Something outside of the collection holds an address, a port or a name of a plan: the session gets another place."""
+
+
+class CommandError(SessionError):
+    """The command of a batch session failed."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
     request, made = placed.asked.request, placed.made(plan)
     if work.folders_need_proof:
         prove_folders(play, plan, work)
-    images = Wanted.of_session(play, placed.asked, plan, work)
+    images = Wanted.of_session(play, plan, work, request.pull_timeout)
     check_exist(play, images)
     for wanted in images:
         distribute(play, wanted)
@@ -146,7 +152,7 @@ def _deployed(play: Play, placed: Placed, plan: Plan, work: Deployment, reports:
         play.show(shown(play, placed, files))
     has_changed = _change(play, placed, plan, work)
     if placed.asked.request.command and not play.check:
-        run_command(play, placed.asked, plan, again=placed.restarts_all)
+        run_to_the_end(play, placed, plan)
     return Launched(placed, bool(placed.decision.get("changed") or files or has_changed))
 
 
@@ -197,6 +203,23 @@ def _change(play: Play, placed: Placed, plan: Plan, work: Deployment) -> bool:
     if apps:
         restart_apps(play, plan, apps, placed.asked.request.apps_timeout)
     return has_changed or bool(apps)
+
+
+def run_to_the_end(play: Play, placed: Placed, plan: Plan) -> None:
+    """Run the command of a batch session, and end the session if it asks for that. Raises CommandError if the command fails."""
+    session, asked = plan.session, placed.asked
+    result = run_command(play, plan, waits=bool(asked.setting("wait_result")), again=placed.restarts_all)
+    has_failed = result.result == FAILURE
+    if result.result and (session.terminate_when_done or (has_failed and session.on_failure == "terminate")):
+        ended = terminate(
+            play, session.name, session.owner, int(asked.setting("launch_timeout")), session_id=session.id
+        )
+        play.show([ended.summary])
+    if has_failed:
+        message = (
+            f"Session {session.name} failed: {result.reason}. Logs: session_logs.yml -e session_name={session.name}"
+        )
+        raise CommandError(message)
 
 
 def prove_folders(play: Play, plan: Plan, work: Deployment) -> None:

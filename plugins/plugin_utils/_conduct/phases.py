@@ -8,9 +8,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Dict
+from typing import TYPE_CHECKING, Dict
 
-from ...module_utils._core.model import Plan
+if TYPE_CHECKING:
+    from ...module_utils._core.model import Plan
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible.utils.vars import load_extra_vars
@@ -17,13 +17,12 @@ from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import PendingError, StateError
 from ...module_utils._core.model import Plan
-from ...module_utils._core.topology import without_apps
 from ...module_utils._core.waiting import deadline_in, wait_until
 from ...module_utils._planning.agreement import check_agreement
-from ...module_utils._planning.allocation import checked_folders
-from ...module_utils._planning.deployment import Deployment, deployment, lease_seconds
+from ...module_utils._planning.deployment import deployment, lease_seconds
 from ...module_utils._planning.plan import with_user_environment
 from ...module_utils._planning.request import Request
+from ...module_utils._planning.secret_rules import SECRETS
 from ...module_utils._planning.settings import KEPT
 from ...module_utils._text.views import summary
 from .. import _notification as notification
@@ -31,9 +30,11 @@ from .._artifacts import Artifacts
 from .._ended_folders import EndedFolders
 from .._holder import holder, is_gone
 from .._kept_requests import KeptRequests
-from .._secrets import VARIABLE, read_secrets, secret_files
+from .._secrets import read_secrets, secret_files
 from .._user_templates import render_environment
+from .placed import Asked, Placed
 from .play import Play, checked
+from .record import keep_result
 from .reports import Avoided, Reports, collect_reports
 
 # Seconds between two attempts of a session that waits; they grow from the first number to the second.
@@ -43,113 +44,6 @@ UNGUARDED = (
     "%s: the rules are missing that keep containers from sending frames into overlay networks, or are for another port than the "
     "Swarm's: run provision_agents.yml as a user who can become root, which installs them."
 )
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What this run asks for a session.
-
-    ``queued`` is the ID of a session that waited or that is repaired by a pass; empty for a request of this command. ``unfit`` has
-    the reason for each agent that is avoided, ``settings`` are the checked variables of the command. ``takes_variables``: the command
-    line is about this session, not about another one that has ended. ``is_checked``: the request was compared with the kept one, and
-    differs in its size. ``relocates``: its lost agents are fenced, and it may move. ``is_silent``: it is shown only if it lacks
-    something. ``before`` are the requests that the command would launch first, in check mode.
-    """
-
-    request: Request
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    queued: str = ""
-    unfit: Mapping[str, str] = field(default_factory=dict)
-    takes_variables: bool = True
-    is_checked: bool = False
-    relocates: bool = False
-    is_silent: bool = False
-    before: Tuple[Request, ...] = ()
-
-    def setting(self, name: str) -> Any:
-        return self.settings.get("session_" + name)
-
-    @property
-    def folders(self) -> List[str]:
-        return checked_folders(self.request)
-
-
-@dataclass(frozen=True)
-class Placed:
-    """The decision of the head about a session. ``plan`` and ``work`` are None while it waits; ``decision`` is the head's answer."""
-
-    asked: Asked
-    decision: Json
-    plan: Plan | None = None
-    work: Deployment | None = None
-
-    @property
-    def outcome(self) -> str:
-        """C(placed), C(repair), C(running), C(pending) or C(failed)."""
-        return str(self.decision["outcome"])
-
-    @property
-    def session(self) -> Json:
-        """The session in the store."""
-        return dict(self.decision["session"])
-
-    @property
-    def deploys(self) -> bool:
-        return self.outcome in ("placed", "repair")
-
-    @property
-    def former_size(self) -> int:
-        """The size before; 0 unless the size of the session or of a role changes."""
-        return int(self.decision.get("former_size") or 0)
-
-    @property
-    def added(self) -> List[str]:
-        """The hostnames of the containers that the session did not have before."""
-        return list(self.decision.get("added") or ())
-
-    @property
-    def makes_containers(self) -> bool:
-        """Whether containers are created or started: a session that only gets smaller lacks none.
-
-        A repair that was interrupted may have left containers that run without their fabric, or whose commands have not begun.
-        """
-        plan = self.plan if self.outcome == "repair" and not self.former_size else None
-        may_wait = plan and (plan.session.roles or plan.network.fabric)
-        return self.outcome == "placed" or bool(self.decision.get("missing") or self.added or may_wait)
-
-    def made(self, plan: Plan) -> Plan:
-        """The part of the plan whose containers are created or started; all of it if none is missing."""
-        names = {*(self.decision.get("missing") or ()), *self.added}
-        part = tuple(one for one in plan.containers if one.hostname in names)
-        return replace(plan, containers=part) if part and self.outcome != "placed" else plan
-
-    def listed(self, plan: Plan) -> Plan:
-        """The plan without the apps of roles that were removed."""
-        return without_apps(plan, self.decision.get("ended_apps") or ())
-
-    @property
-    def removed(self) -> List[Tuple[str, str]]:
-        """The hostname and the agent of each container that the plan does not have any more."""
-        return [(hostname, agent) for hostname, agent in self.decision.get("removed") or ()]
-
-    @property
-    def restarts_all(self) -> bool:
-        """Whether the containers that run are stopped first, to start together with those that do not."""
-        return bool(self.decision.get("restarts_all"))
-
-    @property
-    def repair(self) -> str:
-        """The event of a repair that is more than a repair; empty for none."""
-        if self.decision.get("moves"):
-            return notification.RELOCATED
-        return notification.RESTARTED if self.restarts_all else ""
-
-    @property
-    def must_apply_limits(self) -> bool:
-        """Also without a change: a controller may have been lost before it wrote a change into the containers."""
-        request = self.asked.request
-        is_limited = request.lifetime or request.idle_timeout or self.decision.get("new_limits")
-        return bool(is_limited) and self.outcome in ("running", "repair")
 
 
 def place(play: Play, asked: Asked, reports: Reports, avoided: Avoided) -> Placed:
@@ -169,7 +63,7 @@ def place(play: Play, asked: Asked, reports: Reports, avoided: Avoided) -> Place
         if decision["outcome"] == "placed":
             artifacts.remove(before)
         if decision.get("has_next_command"):
-            artifacts.record_command("", "")
+            keep_result(artifacts, "", "")
     _notify(play, decision)
     _refuse_pending(play, asked, decision)
     placed = Placed(asked, decision)
@@ -218,7 +112,7 @@ def _with_variables_of_now(play: Play, asked: Asked, kept: KeptRequests) -> Tupl
     request = asked.request
     if asked.queued and not asked.is_checked:
         kept.check(asked.queued, request, play.head)
-    secrets = play.value(VARIABLE)
+    secrets = play.value(SECRETS)
     files = kept.files(asked.queued) if asked.queued else secret_files(request.secrets, secrets)
     read_secrets(request.secrets, secrets, play.action._loader, files)
     given = _given_now(play) if asked.takes_variables else {}

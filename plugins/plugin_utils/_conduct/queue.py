@@ -23,13 +23,13 @@ from ...module_utils._planning.variable import SCHEDULE
 from .. import _notification as notification
 from .._ended_folders import EndedFolders
 from .._holder import holder, is_gone, login
-from .._kept_requests import checked_sessions
 from .launch import launch
 from .listing import write_metrics
 from .losses import clean, fence
-from .place import Asked
+from .placed import Asked
 from .play import Play
 from .reports import RecentReports, Reports, collect_reports
+from .session_file import checked_sessions
 from .terminate import remove, terminate
 from .variables import checked
 

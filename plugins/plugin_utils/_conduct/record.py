@@ -8,9 +8,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any, List, Sequence
+from typing import Any, Sequence
 
-from ...module_utils._core import states
+from ...module_utils._core import arrival, states
 from ...module_utils._core.documents import Json
 from ...module_utils._core.model import Plan
 from ...module_utils._planning.deployment import Deployment
@@ -22,17 +22,10 @@ from .._artifacts import Artifacts
 from .._ended_folders import EndedFolders
 from .._holder import holder
 from .._kept_requests import KeptRequests
-from .._ssh_identity import ID_CONTAINER, SessionIdentity
 from .phases import PHASES
 from .play import Play
 
 DOCUMENT = "session.json"
-# The files that a controller needs of a session that runs. All but the secret can be written again.
-_NEEDED = (ID_CONTAINER, "known_hosts", DOCUMENT, "ssh_config")
-_NO_KEYS = (
-    "Session %s runs, but %s does not have its keys: copy that folder from the controller that launched the session, or terminate "
-    "the session and launch it again."
-)
 
 
 def record(play: Play, state: str, **change: Any) -> Json:
@@ -53,7 +46,15 @@ def record_result(play: Play, session: Json, result: str, reason: str) -> None:
     """Record the result of the command of a batch session."""
     recorded = record(play, "running", session=session["id"], result=result, reason=reason)["session"]
     if recorded["state"] == states.RUNNING and not play.check:
-        Artifacts(play.artifacts, recorded["name"]).record_command(result, recorded["reason"])
+        keep_result(Artifacts(play.artifacts, recorded["name"]), result, recorded["reason"])
+
+
+def keep_result(artifacts: Artifacts, result: str, reason: str) -> None:
+    """Write the result of the batch command into C(session.json), if that file exists; empty while the command runs."""
+    content = artifacts.read(DOCUMENT)
+    if content is not None:
+        document = arrival.session_document(content, f"{artifacts.folder}/{DOCUMENT}")
+        artifacts.write_json(DOCUMENT, {**document, "command": {"result": result, "reason": reason}})
 
 
 def record_running(play: Play, plan: Plan, work: Deployment) -> str:
@@ -77,22 +78,6 @@ def record_failure(play: Play, plan: Plan, reason: str, *, retry: bool, logs: Se
     trace.forget()
     change = {"session": plan.session.id, "launch": plan.session.launch, "reason": reason, "retry": retry}
     return record(play, "failed", **change, logs=list(logs))
-
-
-def restore_files(play: Play, plan: Plan, session: Json, address: str) -> List[str]:
-    """Write the files of a running session that the controller has lost; returns their names. Lost keys are a warning."""
-    artifacts = Artifacts(play.artifacts, plan.session.name)
-    if artifacts.session != plan.session.id:
-        play.warn(_NO_KEYS % (plan.session.name, artifacts.folder))
-        return []
-    missing = [name for name in _NEEDED if artifacts.read(name) is None]
-    if missing and not play.check:
-        route = play.route_to(plan.main.agent, address)
-        SessionIdentity.of(plan, artifacts, check=False).keep({}, route, check=False, diff=False)
-        if artifacts.read(DOCUMENT) is None:
-            artifacts.write_json(DOCUMENT, session_document(plan, session, address, {}, artifacts.folder))
-        play.warn(shared_config.update(artifacts.base))
-    return missing
 
 
 def _remove_files(play: Play, session: Json) -> None:

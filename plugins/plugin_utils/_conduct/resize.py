@@ -21,7 +21,7 @@ from .._artifacts import Artifacts
 from .._kept_requests import KeptRequests
 from .._ssh_identity import SessionIdentity
 from .._user_templates import render_environment
-from .place import Placed
+from .placed import Placed
 from .play import Play
 from .session_file import running
 

@@ -17,7 +17,7 @@ from ...module_utils._planning.allocation import checked_folders
 from ...module_utils._planning.variable import RESTART, SCHEDULE
 from .apps import restart_apps
 from .launch import Launched, launch
-from .place import Asked
+from .placed import Asked
 from .play import Play
 from .reports import collect_reports
 from .session_file import running

@@ -24,7 +24,8 @@ from ...module_utils._text.views import plan_to_read
 from .._artifacts import Artifacts
 from .devcontainer import of_devcontainer
 from .launch import Launched, launch
-from .place import UNGUARDED, Asked, Placed
+from .place import UNGUARDED
+from .placed import Asked, Placed
 from .play import Play
 from .record import DOCUMENT
 from .reports import RecentReports, Reports

@@ -2,27 +2,29 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A session's request as a session file, and the variables of a launch that is like another session."""
+"""Requests of the store: checked, as session files, and as the variables of a launch that is like another session."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 import re
-from typing import Any, Dict
+from dataclasses import fields
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import yaml
 
-from ...module_utils._core import states
-from ...module_utils._core.documents import Json
-from ...module_utils._core.errors import InputError
+from ...module_utils._core import arrival, states
+from ...module_utils._core.constants import RDMA_FOLDER
+from ...module_utils._core.documents import DECLARATION, Json
+from ...module_utils._core.errors import ComputeError, InputError
 from ...module_utils._core.names import check_session_name
+from ...module_utils._core.topology import MAIN
 from ...module_utils._head.details import PRIVATE
 from ...module_utils._planning.request import Request
-from ...module_utils._planning.secret_rules import HIDDEN
+from ...module_utils._planning.request_checks import check_whole_roles
+from ...module_utils._planning.secret_rules import HIDDEN, SECRETS
 from ...module_utils._planning.written_request import variables_of
 from .._holder import login
-from .._kept_requests import stored_request
-from .._secrets import VARIABLE as SECRETS
 from .play import Play
 
 LIKE = "session_like"
@@ -45,6 +47,61 @@ def _text(dumper: yaml.SafeDumper, text: str) -> Any:
 
 _Dumper.add_representer(str, _text)
 _Dumper.add_representer(_Unsafe, _text)
+
+
+# What a request holds in another form than its variable: C(arrival) has the rules of their parts.
+_OTHER_FORM = ("millicpus", "mounts", "secrets", "apps", "user", "roles")
+_RULES = {
+    known.name: known.metadata[DECLARATION]["check"] for known in fields(Request) if known.name not in _OTHER_FORM
+}
+
+
+def stored_request(document: object, sender: str) -> Request:
+    """The request. Raises ComputeError, which names the sender, if it has no value that a request has there."""
+    checked = arrival.request(document, sender)
+    try:
+        request = Request.from_json(checked)
+    except (LookupError, TypeError, ValueError):
+        raise arrival.refusal("request", sender, (), "a document without what a request has") from None
+    if not _has_whole_roles(request):
+        raise arrival.refusal("request", sender, ("roles",), [role.name for role in request.roles])
+    for name, check in _RULES.items():
+        value = getattr(request, name)
+        if not _holds(check, name, value):
+            raise arrival.refusal("request", sender, (name,), value)
+    return request
+
+
+def _has_whole_roles(request: Request) -> bool:
+    """Whether its roles are as the check of a request leaves them, with C(main) first."""
+    names = [role.name for role in request.roles]
+    try:
+        check_whole_roles(request)
+    except InputError:
+        return False
+    return not names or (names[0] == MAIN and request.roles[0].size == 1 and len(set(names)) == len(names))
+
+
+def _holds(check: Callable[[str, object], object], name: str, value: object) -> bool:
+    """Whether a value is its own normal form."""
+    try:
+        return bool(check(name, value) == value)
+    except InputError:
+        return False
+
+
+def checked_sessions(sessions: Sequence[Json], head: str) -> Tuple[List[Json], List[str]]:
+    """Sessions of the store for a pass, each with the folders that its agents must have, and why others are left out."""
+    found, refused = [], []
+    for session in sessions:
+        try:
+            request = stored_request(session.get("request"), head)
+        except ComputeError as error:
+            refused.append(error.message)
+        else:
+            folders = [mount.source for mount in request.mounts if mount.type == "bind"]
+            found.append({**session, "paths": folders + [RDMA_FOLDER] * request.rdma})
+    return found, refused
 
 
 def stored(play: Play, variable: str, name: str, owner: str) -> Json:

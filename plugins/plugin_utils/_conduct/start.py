@@ -14,10 +14,21 @@ from ...module_utils._core.model import Plan
 from ...module_utils._core.topology import kept_apps, waves
 from ...module_utils._planning.deployment import Deployment
 from ...module_utils._planning.request import Request
-from .. import _secrets as secrets
+from ...module_utils._planning.secret_rules import SECRETS
+from ...module_utils._text.views import session_document
+from .. import _shared_config as shared_config
 from .._artifacts import Artifacts
-from .._ssh_identity import SessionIdentity
+from .._secrets import delivered as delivered_secrets
+from .._ssh_identity import ID_CONTAINER, SessionIdentity
 from .play import Play, StepError
+from .record import DOCUMENT
+
+# The files that a controller needs of a session that runs. All but the secret can be written again.
+_NEEDED = (ID_CONTAINER, "known_hosts", DOCUMENT, "ssh_config")
+_NO_KEYS = (
+    "Session %s runs, but %s does not have its keys: copy that folder from the controller that launched the session, or terminate "
+    "the session and launch it again."
+)
 
 
 def create(play: Play, plan: Plan, work: Deployment, made: Plan) -> None:
@@ -45,8 +56,8 @@ def start(play: Play, plan: Plan, work: Deployment, request: Request, made: Plan
     """Start the containers, install SSH and secrets in them, and write the files of the user."""
     artifacts = Artifacts(play.artifacts, plan.session.name)
     own = SessionIdentity.of(plan, artifacts, check=False)
-    given = play.value(secrets.VARIABLE) if plan.session.secrets else None
-    delivered = secrets.delivered(plan.session, given, play.action._loader, play.artifacts)
+    given = play.value(SECRETS) if plan.session.secrets else None
+    delivered = delivered_secrets(plan.session, given, play.action._loader, play.artifacts)
     common = {"bootstrap_timeout": request.bootstrap_timeout, **delivered}
 
     with play.phase("start", made):
@@ -99,3 +110,19 @@ def await_apps(play: Play, plan: Plan, seconds: int) -> None:
         for (agent, hostname), apps in names.items():
             options = {"session": plan.session.id, "names": apps, "deadline": seconds, "hostname": hostname}
             play.on(agent, "apps.ready", options)
+
+
+def restore_files(play: Play, plan: Plan, session: Json, address: str) -> List[str]:
+    """Write the files of a running session that the controller has lost; returns their names. Lost keys are a warning."""
+    artifacts = Artifacts(play.artifacts, plan.session.name)
+    if artifacts.session != plan.session.id:
+        play.warn(_NO_KEYS % (plan.session.name, artifacts.folder))
+        return []
+    missing = [name for name in _NEEDED if artifacts.read(name) is None]
+    if missing and not play.check:
+        route = play.route_to(plan.main.agent, address)
+        SessionIdentity.of(plan, artifacts, check=False).keep({}, route, check=False, diff=False)
+        if artifacts.read(DOCUMENT) is None:
+            artifacts.write_json(DOCUMENT, session_document(plan, session, address, {}, artifacts.folder))
+        play.warn(shared_config.update(artifacts.base))
+    return missing

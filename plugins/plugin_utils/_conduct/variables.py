@@ -27,13 +27,14 @@ from ...module_utils._planning.playbook_settings import resolved
 from ...module_utils._planning.request import REQUEST_VARIABLES, Request
 from ...module_utils._planning.request_checks import check_group, check_request
 from ...module_utils._planning.rules import is_name_pattern
+from ...module_utils._planning.secret_rules import SECRETS
 from ...module_utils._planning.settings import check_variables, read_by, with_preset
 from ...module_utils._planning.variable import APPS, ENVIRONMENTS, LAUNCH, LIST, TERMINATE, from_text
 from .. import _last_check as last_check
 from .. import _shared_config as shared_config
 from .._action import ComputeAction
 from .._holder import login
-from .._secrets import VARIABLE, plain_secrets, read_secrets
+from .._secrets import plain_secrets, read_secrets
 from .._session_files import extra_files
 from .._session_shell import Shell
 from .._ssh_route import addresses
@@ -117,7 +118,7 @@ def _of_launch(action: ComputeAction, values: Json, settings: Json, task_vars: J
     values["session_resource_group"] = _chosen_group(values, _groups(task_vars))
     requests = make_requests(values, int(settings["session_count"]))
     _check_agents(requests[0], [str(host) for host in task_vars.get("ansible_play_hosts_all") or []])
-    read_secrets(requests[0].secrets, values.get(VARIABLE), action._loader)
+    read_secrets(requests[0].secrets, values.get(SECRETS), action._loader)
     return {
         "requests": [request.to_json() for request in requests],
         "last_check": _last_check(settings, addresses(task_vars)),
@@ -140,7 +141,7 @@ def _values(action: ComputeAction, entry_point: str, task_vars: Json) -> Dict[st
     names = [variable.full_name for variable in read_by(entry_point)]
     found = {name: action.value(name, task_vars) for name in names if name in action.given or name in task_vars}
     values = {name: from_text(name, value) for name, value in found.items()}
-    return {name: plain_secrets(value) if name == VARIABLE else value for name, value in values.items()}
+    return {name: plain_secrets(value) if name == SECRETS else value for name, value in values.items()}
 
 
 def _merged(given: Json, other: Json) -> Json:

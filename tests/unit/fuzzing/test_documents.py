@@ -26,7 +26,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files 
     default_address,
     renamed_config,
 )
-from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import checked_sessions
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.session_file import checked_sessions
 
 ASKED = request(
     cluster_size=3,

@@ -25,10 +25,11 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_con
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import queue
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import Asked, place
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import place
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.placed import Asked
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.play import Play
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.record import restore_files
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Avoided, Reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.start import restore_files
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.terminate import terminate
 from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
 

@@ -9,18 +9,13 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 from samples import SESSION, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import (
-    FOLDER,
-    KeptRequests,
-    checked_sessions,
-)
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import FOLDER, KeptRequests
 
 PATH = "~/keys/token"
 ASKED = request(secrets=[{"name": "token", "file": PATH}], command="train")
@@ -85,45 +80,3 @@ def test_a_damaged_file_of_a_request_names_the_remedy(kept: KeptRequests, tmp_pa
     for read in (lambda: kept.files(SESSION), lambda: kept.check(SESSION, ASKED, "head1")):
         with pytest.raises(ComputeError, match=rf"{SESSION} is damaged: end session .* with terminate\.yml"):
             read()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"name": None},
-        {"mounts": [{"source": "/data"}]},
-        {"secrets": [{"environment": "A"}]},
-        {"millicpus": 0},
-        {"strategy": "other"},
-        {"priority": 10**9},
-    ],
-    ids=str,
-)
-def test_a_request_of_the_store_without_what_a_request_has_does_not_stop_the_others(change: dict[str, Any]) -> None:
-    good = {"id": SESSION, "request": request().to_json()}
-    found, refused = checked_sessions([{**good, "request": {**good["request"], **change}}, {}, good], "head1")
-    assert [one["request"] for one in found] == [good["request"]]
-    assert [message.startswith("The request of head1 is refused: ") for message in refused] == [True, True]
-
-
-@pytest.mark.parametrize(
-    ("rank", "change"),
-    [
-        (0, {"size": 2}),
-        (0, {"name": "first"}),
-        (1, {"name": "main"}),
-        (1, {"size": 3}),
-        (1, {"after": ["ps"]}),
-        (1, {"after": ["other"]}),
-        (1, {"environment": {"BACKENDAI_CLUSTER_ROLE": "main"}}),
-        (1, {"environment": {"A": "1\nPermitRootLogin yes"}}),
-        (1, {"shm": 1 << 40}),
-    ],
-    ids=str,
-)
-def test_roles_of_the_store_follow_the_rules_of_a_request(rank: int, change: dict[str, Any]) -> None:
-    document = json.loads(json.dumps(request(roles=[{"name": "ps", "size": 2}]).to_json()))
-    assert checked_sessions([{"request": document}], "head1")[1] == []
-    document["roles"][rank].update(change)
-    [message] = checked_sessions([{"request": document}], "head1")[1]
-    assert message.startswith("The request of head1 is refused: ")

@@ -15,9 +15,9 @@ from samples import GIB, agent, frees, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
+from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import Demand, PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.loss import new_places
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand, Placement, Shortfall
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall
 from ansible_collections.cluster.compute.plugins.module_utils._planning.resizing import growth_demand
 from ansible_collections.cluster.compute.plugins.module_utils._planning.role_placement import never_fits, place
 

@@ -21,13 +21,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.reports impo
     GpuHealth,
     GpuSharing,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
-    Demand,
-    Placement,
-    Shortfall,
-    place,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import Demand, PerContainer
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall, place
 from ansible_collections.cluster.compute.plugins.module_utils._planning.role_placement import never_fits
 
 CPU = PerContainer(1000, GIB)

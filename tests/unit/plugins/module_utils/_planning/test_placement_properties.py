@@ -21,17 +21,13 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import GREEN, RED, YELLOW, Agent, GpuHealth
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import (
+    Demand,
     FreeCapacity,
     PerContainer,
     free_of,
     parse_cpuset,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
-    Demand,
-    Placement,
-    Shortfall,
-    place,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall, place
 
 CPU = PerContainer(1000, GIB)
 

@@ -18,8 +18,7 @@ from samples import GIB, request
 from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import declared_choice
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import App, Mount, User
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import PerContainer
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand
+from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import Demand, PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
 

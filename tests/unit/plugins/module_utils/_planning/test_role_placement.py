@@ -17,8 +17,8 @@ from samples import GIB, agent, frees, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import parse_cpuset
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Demand, Placement, Shortfall
+from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import Demand, parse_cpuset
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy, QueueEntry, take_turns
 from ansible_collections.cluster.compute.plugins.module_utils._planning.role_placement import never_fits, place

@@ -12,8 +12,8 @@ import pytest
 from conducted import conducted, options_of
 from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.batch import CommandError, run_command
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import Asked
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.launch import CommandError, run_to_the_end
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.placed import Asked, Placed
 
 
 def test_the_end_after_a_command_is_about_its_own_session(tmp_path: Path) -> None:
@@ -34,6 +34,6 @@ def test_the_end_after_a_command_is_about_its_own_session(tmp_path: Path) -> Non
     }
     play = conducted(script, main.agent, session_artifacts=str(tmp_path))
     with pytest.raises(CommandError, match="main1"):
-        run_command(play, asked, made)
+        run_to_the_end(play, Placed(asked, {"outcome": "placed"}), made)
     ends = [one for one in options_of(play, "session.record") if one["state"] == "terminating"]
     assert [one["session"] for one in ends] == [made.session.id]

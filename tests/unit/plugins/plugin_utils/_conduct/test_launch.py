@@ -23,7 +23,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import la
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.launch import launch
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.phases import containers_of
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import Asked
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.placed import Asked
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
 

@@ -29,7 +29,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._steps import sess
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import Asked, Placed, place, shown
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import place, shown
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.placed import Asked, Placed
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Avoided, Reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._holder import _machine
 from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import FOLDER, KeptRequests

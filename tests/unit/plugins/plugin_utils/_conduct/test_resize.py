@@ -26,7 +26,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import 
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import launch as launching
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.launch import launch
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import Asked
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.placed import Asked
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.resize import asked_again
 

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The session file of a stored request, and a launch like another session."""
+"""Stored requests: their check, their session file, and a launch like another session."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,11 @@ from samples import SESSION, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.session_file import like, session_file
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.session_file import (
+    checked_sessions,
+    like,
+    session_file,
+)
 from ansible_collections.cluster.compute.plugins.plugin_utils._holder import login
 
 COMMAND = 'echo \'{{ lookup("pipe", "id") }}\'\npython train.py\n'
@@ -74,3 +79,45 @@ def test_a_session_like_another_has_its_variables_besides_secrets() -> None:
 def test_other_requests_are_refused(answer: Json, message: str) -> None:
     with pytest.raises(ComputeError, match=message):
         like(conducted({"sessions.request": answer}, session_like="train"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": None},
+        {"mounts": [{"source": "/data"}]},
+        {"secrets": [{"environment": "A"}]},
+        {"millicpus": 0},
+        {"strategy": "other"},
+        {"priority": 10**9},
+    ],
+    ids=str,
+)
+def test_a_request_of_the_store_without_what_a_request_has_does_not_stop_the_others(change: dict[str, Any]) -> None:
+    good = {"id": SESSION, "request": request().to_json()}
+    found, refused = checked_sessions([{**good, "request": {**good["request"], **change}}, {}, good], "head1")
+    assert [one["request"] for one in found] == [good["request"]]
+    assert [message.startswith("The request of head1 is refused: ") for message in refused] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("rank", "change"),
+    [
+        (0, {"size": 2}),
+        (0, {"name": "first"}),
+        (1, {"name": "main"}),
+        (1, {"size": 3}),
+        (1, {"after": ["ps"]}),
+        (1, {"after": ["other"]}),
+        (1, {"environment": {"BACKENDAI_CLUSTER_ROLE": "main"}}),
+        (1, {"environment": {"A": "1\nPermitRootLogin yes"}}),
+        (1, {"shm": 1 << 40}),
+    ],
+    ids=str,
+)
+def test_roles_of_the_store_follow_the_rules_of_a_request(rank: int, change: dict[str, Any]) -> None:
+    document = json.loads(json.dumps(request(roles=[{"name": "ps", "size": 2}]).to_json()))
+    assert checked_sessions([{"request": document}], "head1")[1] == []
+    document["roles"][rank].update(change)
+    [message] = checked_sessions([{"request": document}], "head1")[1]
+    assert message.startswith("The request of head1 is refused: ")

@@ -19,7 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import queue
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import reports as reporting
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.launch import Launched
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import Placed
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.placed import Placed
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.play import StepError
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.queue import follow_up, make_pass
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Reports
