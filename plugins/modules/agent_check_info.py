@@ -78,22 +78,10 @@ findings:
   type: list
   elements: dict
   contains:
-    check:
-      description: The name of the check.
-      type: str
-      sample: udp 4789
-    where:
-      description: An agent, a pair of agents, C(all) or C(all pairs).
-      type: str
-      sample: agent1 -> agent2
-    status:
-      description: C(ok), C(warn) or C(fail).
-      type: str
-      sample: fail
-    found:
-      description: What the check found.
-      type: str
-      sample: does not arrive at 192.0.2.12
+    check: {description: The name of the check., type: str, sample: udp 4789}
+    where: {description: "An agent, a pair of agents, C(all) or C(all pairs).", type: str, sample: agent1 -> agent2}
+    status: {description: "C(ok), C(warn) or C(fail).", type: str, sample: fail}
+    found: {description: What the check found., type: str, sample: does not arrive at 192.0.2.12}
     remedy:
       description: How to fix it; empty if there is nothing to fix.
       type: str
@@ -104,44 +92,19 @@ overlay:
   type: list
   elements: dict
   contains:
-    from:
-      description: The agent that sent.
-      type: str
-      sample: agent1
-    to:
-      description: The agent that received.
-      type: str
-      sample: agent2
-    mbits:
-      description: Throughput in megabits per second; null if it was not measured.
-      type: float
-      sample: 941.3
-    milliseconds:
-      description: Latency, the least of several round trips; null if it was not measured.
-      type: float
-      sample: 0.21
-fit:
-  description: Whether no check failed.
-  returned: success
-  type: bool
-  sample: false
+    from: {description: The agent that sent., type: str, sample: agent1}
+    to: {description: The agent that received., type: str, sample: agent2}
+    mbits: {description: Throughput in megabits per second; null if it was not measured., type: float, sample: 941.3}
+    milliseconds: {description: "Latency, the least of several round trips; null if it was not measured.", type: float, sample: 0.21}
+fit: {description: Whether no check failed., type: bool, returned: success, sample: false}
 counts:
   description: The number of findings of each status.
   returned: success
   type: dict
   contains:
-    ok:
-      description: Checks that passed.
-      type: int
-      sample: 58
-    warn:
-      description: Warnings.
-      type: int
-      sample: 1
-    fail:
-      description: Checks that failed.
-      type: int
-      sample: 1
+    ok: {description: Checks that passed., type: int, sample: 58}
+    warn: {description: Warnings., type: int, sample: 1}
+    fail: {description: Checks that failed., type: int, sample: 1}
 unfit:
   description: The agents that sessions should avoid, each with the check that failed.
   returned: success
@@ -153,11 +116,7 @@ unguarded:
   type: list
   elements: str
   sample: [agent2]
-message:
-  description: The outcome as one message.
-  returned: success
-  type: str
-  sample: All agents can run sessions.
+message: {description: The outcome as one message., type: str, returned: success, sample: All agents can run sessions.}
 lines:
   description: The findings as a table, and the measurements between the agents as a second table.
   returned: success

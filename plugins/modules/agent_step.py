@@ -12,34 +12,19 @@ description:
   - Do not use this module directly; it is internal to the collection and may change in any release.
   - Works on an agent and its engine.
 options:
-  secrets:
-    description: Parameters that no log contains.
-    type: dict
-    default: {}
-  agent:
-    description: The agent's name in the inventory; set by the action plugin.
-    type: str
-    default: ''
+  secrets: {description: Parameters that no log contains., type: dict, default: {}}
+  agent: {description: The agent's name in the inventory; set by the action plugin., type: str, default: ''}
   edition:
     description: The digest of the scripts in the SSH runtime of this release; set by the action plugin.
     type: str
     default: ''
-  fabric:
-    description: The interface of the agent for the fabric; set by the action plugin.
-    type: str
-    default: ''
-  mps:
-    description: The directory of the agent's MPS daemon; set by the action plugin.
-    type: str
-    default: /run/nvidia-mps
+  fabric: {description: The interface of the agent for the fabric; set by the action plugin., type: str, default: ''}
+  mps: {description: The directory of the agent's MPS daemon; set by the action plugin., type: str, default: /run/nvidia-mps}
   docker_host:
     description: The address of the engine. If empty, the environment variable E(DOCKER_HOST) of the host, then the default socket.
     type: str
     default: ''
-  timeout:
-    description: Seconds that a single request to the engine may take.
-    type: int
-    default: 60
+  timeout: {description: Seconds that a single request to the engine may take., type: int, default: 60}
 extends_documentation_fragment:
   - cluster.compute.step
   - cluster.compute.attributes
@@ -51,10 +36,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-duration:
-  description: Seconds that the step took.
-  returned: always
-  type: float
+duration: {description: Seconds that the step took., type: float, returned: always}
 """
 
 from typing import TYPE_CHECKING, Dict

@@ -24,10 +24,7 @@ options:
     type: str
     choices: [created, started, limited, stopped, absent]
     default: started
-  agent:
-    description: The name of this host in the plan.
-    type: str
-    required: true
+  agent: {description: The name of this host in the plan., type: str, required: true}
   sessions:
     description: The UUIDs of the sessions whose containers are stopped or removed, for O(state=stopped) and O(state=absent).
     type: list
@@ -36,9 +33,7 @@ options:
     description: The UUID of a launch. If set, O(state=absent) removes only the containers of this launch.
     type: str
     default: ""
-  parallelism:
-    description: The number of parallel requests to the engine. If not set, 8.
-    type: int
+  parallelism: {description: "The number of parallel requests to the engine. If not set, 8.", type: int}
   deadline:
     description: Seconds, after the programs have ended, during which a removal is repeated if the engine refuses it.
     type: int
@@ -49,21 +44,10 @@ options:
         RV(logs) has them.
     type: dict
     suboptions:
-      session:
-        description: The UUID of the session whose logs are read.
-        type: str
-        required: true
-      tail:
-        description: The number of last lines of each log. If not set, all lines.
-        type: int
-      total:
-        description: The number of bytes of all these logs together. Each log has at least 4096.
-        type: int
-        default: 67108864
-      deadline:
-        description: Seconds for reading the logs.
-        type: int
-        default: 60
+      session: {description: The UUID of the session whose logs are read., type: str, required: true}
+      tail: {description: "The number of last lines of each log. If not set, all lines.", type: int}
+      total: {description: The number of bytes of all these logs together. Each log has at least 4096., type: int, default: 67108864}
+      deadline: {description: Seconds for reading the logs., type: int, default: 60}
   stop_timeout:
     description:
       - Seconds between SIGTERM and SIGKILL, for O(state=stopped). If not set, the grace of each session.
@@ -185,10 +169,7 @@ actions:
   type: list
   elements: dict
   contains:
-    name:
-      description: The name of the container, volume or network in the engine.
-      type: str
-      sample: alice.train.main1
+    name: {description: "The name of the container, volume or network in the engine.", type: str, sample: alice.train.main1}
     action:
       description: The change, such as V(created), V(recreated), V(started), V(limited), V(stopped), V(removed),
         V(volume removed) or V(network removed).
@@ -221,11 +202,7 @@ left_networks:
   type: list
   elements: str
   sample: []
-duration:
-  description: Seconds that the call took.
-  returned: always
-  type: float
-  sample: 0.41
+duration: {description: Seconds that the call took., type: float, returned: always, sample: 0.41}
 failure:
   description: The failure, for playbooks.
   returned: failure

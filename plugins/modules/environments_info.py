@@ -30,37 +30,17 @@ environments:
   elements: dict
   returned: without O(build)
   contains:
-    name:
-      description: The name of the environment.
-      type: str
-    version:
-      description: The version.
-      type: str
-    image:
-      description: The reference of the image.
-      type: str
-    apps:
-      description: The names of the apps.
-      type: list
-      elements: str
-    description:
-      description: What the environment is for.
-      type: str
-    agents:
-      description: The agents that have the image.
-      type: list
-      elements: str
-    size:
-      description: The size of the image in bytes; 0 if no agent has it.
-      type: int
+    name: {description: The name of the environment., type: str}
+    version: {description: The version., type: str}
+    image: {description: The reference of the image., type: str}
+    apps: {description: The names of the apps., type: list, elements: str}
+    description: {description: What the environment is for., type: str}
+    agents: {description: The agents that have the image., type: list, elements: str}
+    size: {description: The size of the image in bytes; 0 if no agent has it., type: int}
 build:
   description: What is to be built, in this order, each with C(name), C(version), C(image) and the image C(base) that it extends.
   type: list
   elements: dict
   returned: with O(build)
-lines:
-  description: The same as a table.
-  type: list
-  elements: str
-  returned: without O(build)
+lines: {description: The same as a table., type: list, elements: str, returned: without O(build)}
 """

@@ -12,9 +12,7 @@ description:
   - Do not use this module directly; it is internal to the collection and may change in any release.
   - Works on the session store of the head.
 options:
-  state_dir:
-    description: The directory of the store. If empty, the directory that the users of the engine share.
-    type: path
+  state_dir: {description: "The directory of the store. If empty, the directory that the users of the engine share.", type: path}
 extends_documentation_fragment:
   - cluster.compute.step
   - cluster.compute.attributes
@@ -26,10 +24,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-duration:
-  description: Seconds that the step took.
-  returned: always
-  type: float
+duration: {description: Seconds that the step took., type: float, returned: always}
 """
 
 from typing import TYPE_CHECKING, Dict

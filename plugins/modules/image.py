@@ -11,19 +11,12 @@ description:
     copied from another agent.
   - The role P(cluster.compute.image#role) brings one image to many agents.
 options:
-  state:
-    description: V(present) pulls the image according to O(pull).
-    type: str
-    choices: [present]
-    default: present
+  state: {description: V(present) pulls the image according to O(pull)., type: str, choices: [present], default: present}
   name:
     description: The image's reference, such as V(registry.example.org/team/train:2) or V(pytorch/pytorch@sha256:…).
     type: str
     required: true
-  agent:
-    description: The agent's name in the inventory.
-    type: str
-    default: ""
+  agent: {description: The agent's name in the inventory., type: str, default: ""}
   pull:
     description:
       - V(missing) pulls if the engine does not have the image.
@@ -42,9 +35,7 @@ options:
       - The user that logs in to the registry.
       - If not set, the login of the controller's Docker client for that registry is used, and then the agent's own.
     type: str
-  password:
-    description: The password or access token of O(username).
-    type: str
+  password: {description: The password or access token of O(username)., type: str}
   deadline:
     description: Seconds that a pull may take. A pull from a registry that does not answer ends after ten seconds.
     type: int
@@ -74,50 +65,20 @@ image:
   returned: success
   type: dict
   contains:
-    agent:
-      description: The agent's name.
-      type: str
-      sample: agent1
-    reference:
-      description: The reference, as in O(name).
-      type: str
-      sample: registry.example.org/team/train:2
-    present:
-      description: Whether the engine has the image.
-      type: bool
-    id:
-      description: The image's ID; empty without an image.
-      type: str
-      sample: sha256:0d33…
-    content:
-      description: The digest of the image's layers and configuration.
-      type: str
+    agent: {description: The agent's name., type: str, sample: agent1}
+    reference: {description: "The reference, as in O(name).", type: str, sample: registry.example.org/team/train:2}
+    present: {description: Whether the engine has the image., type: bool}
+    id: {description: The image's ID; empty without an image., type: str, sample: sha256:0d33…}
+    content: {description: The digest of the image's layers and configuration., type: str}
     digests:
       description: The digests that registries have for the image.
       type: list
       elements: str
       sample: ["registry.example.org/team/train@sha256:77af…"]
-    size:
-      description: The image's size in bytes.
-      type: int
-      sample: 161061273
-    architecture:
-      description: The architecture that the image is built for.
-      type: str
-      sample: x86_64
-    host:
-      description: The architecture of the agent.
-      type: str
-      sample: x86_64
-    free:
-      description: Bytes free for images on the agent; -1 if unknown.
-      type: int
-    reason:
-      description: Why the image was not pulled; empty after a successful pull, and if none was attempted.
-      type: str
-duration:
-  description: Seconds that the call took.
-  returned: always
-  type: float
-  sample: 8.1
+    size: {description: The image's size in bytes., type: int, sample: 161061273}
+    architecture: {description: The architecture that the image is built for., type: str, sample: x86_64}
+    host: {description: The architecture of the agent., type: str, sample: x86_64}
+    free: {description: Bytes free for images on the agent; -1 if unknown., type: int}
+    reason: {description: "Why the image was not pulled; empty after a successful pull, and if none was attempted.", type: str}
+duration: {description: Seconds that the call took., type: float, returned: always, sample: 8.1}
 """

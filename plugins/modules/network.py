@@ -9,11 +9,7 @@ description:
   - Creates the network of a plan, a bridge on its one agent or an attachable overlay on a Swarm manager.
   - An existing network is used if it has the label of the session. Another network of the same name is an error.
 options:
-  state:
-    description: Whether the network exists.
-    type: str
-    choices: [present, absent]
-    default: present
+  state: {description: Whether the network exists., type: str, choices: [present, absent], default: present}
   sessions:
     description:
       - The UUIDs of the sessions whose networks are removed, for O(state=absent).
@@ -75,12 +71,7 @@ network:
     name: alice-train-3614fdf3
     driver: bridge
     subnet: 10.201.0.0/27
-removed:
-  description: The names of the networks that were removed.
-  returned: success
-  type: list
-  elements: str
-  sample: []
+removed: {description: The names of the networks that were removed., type: list, elements: str, returned: success, sample: []}
 left:
   description:
     - The names of overlay networks that the manager keeps, because a lost agent has containers on them. They can be removed after that
@@ -91,11 +82,7 @@ left:
   type: list
   elements: str
   sample: []
-duration:
-  description: Seconds that the call took.
-  returned: always
-  type: float
-  sample: 0.12
+duration: {description: Seconds that the call took., type: float, returned: always, sample: 0.12}
 failure:
   description: The failure, for playbooks.
   returned: failure

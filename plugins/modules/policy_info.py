@@ -32,28 +32,17 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-policy:
-  description: The policy as the site has written it; empty without a policy.
-  type: dict
-  returned: success
+policy: {description: The policy as the site has written it; empty without a policy., type: dict, returned: success}
 owners:
   description: Every owner and group that has something or is named in the policy.
   type: list
   elements: dict
   returned: success
   contains:
-    kind:
-      description: V(owner) or V(group).
-      type: str
-    name:
-      description: The name.
-      type: str
-    used:
-      description: What is held now. CPUs are in thousandths, memory is in bytes.
-      type: dict
-    allowed:
-      description: What is permitted at a time, in the same units; V(null) without a limit.
-      type: dict
+    kind: {description: V(owner) or V(group)., type: str}
+    name: {description: The name., type: str}
+    used: {description: "What is held now. CPUs are in thousandths, memory is in bytes.", type: dict}
+    allowed: {description: "What is permitted at a time, in the same units; V(null) without a limit.", type: dict}
 lines:
   description: The same for people; as JSON if the variable C(policy_format) is V(json).
   type: list

@@ -129,50 +129,20 @@ session:
       description: What the session is.
       type: dict
       contains:
-        id:
-          description: The UUID of the session.
-          type: str
-          sample: 4b1ff98e-9a57-4d5d-9c5c-1d7c1d8f3f0a
-        name:
-          description: The name.
-          type: str
-          sample: train
-        owner:
-          description: The owner.
-          type: str
-          sample: alice
-        group:
-          description: The resource group.
-          type: str
-          sample: default
-        state:
-          description: The state.
-          type: str
-          sample: RUNNING
-        mode:
-          description: Whether the containers are on several agents.
-          type: str
-          sample: multi-node
-        size:
-          description: The number of containers.
-          type: int
-          sample: 3
-        image:
-          description: The image, as it was requested.
-          type: str
-          sample: debian:12
+        id: {description: The UUID of the session., type: str, sample: 4b1ff98e-9a57-4d5d-9c5c-1d7c1d8f3f0a}
+        name: {description: The name., type: str, sample: train}
+        owner: {description: The owner., type: str, sample: alice}
+        group: {description: The resource group., type: str, sample: default}
+        state: {description: The state., type: str, sample: RUNNING}
+        mode: {description: Whether the containers are on several agents., type: str, sample: multi-node}
+        size: {description: The number of containers., type: int, sample: 3}
+        image: {description: "The image, as it was requested.", type: str, sample: debian:12}
         user:
           description: The user in each container, with C(name), C(uid) and C(gid).
           type: dict
           sample: {name: work, uid: 1000, gid: 1000}
-        created:
-          description: When the session was requested, in seconds since the epoch.
-          type: float
-          sample: 1795280000.0
-        running:
-          description: When its state last changed, in seconds since the epoch.
-          type: float
-          sample: 1795280002.4
+        created: {description: "When the session was requested, in seconds since the epoch.", type: float, sample: 1795280000.0}
+        running: {description: "When its state last changed, in seconds since the epoch.", type: float, sample: 1795280002.4}
     network:
       description: The private network, with C(name), C(driver) and C(subnet).
       type: dict
@@ -186,59 +156,29 @@ session:
       type: list
       elements: dict
       contains:
-        id:
-          description: The UUID of the container.
-          type: str
-        hostname:
-          description: V(main1), V(sub1) and so on.
-          type: str
-          sample: main1
-        agent:
-          description: The agent, by its name in the inventory.
-          type: str
-          sample: node1
-        rank:
-          description: The rank in the session.
-          type: int
-          sample: 0
+        id: {description: The UUID of the container., type: str}
+        hostname: {description: "V(main1), V(sub1) and so on.", type: str, sample: main1}
+        agent: {description: "The agent, by its name in the inventory.", type: str, sample: node1}
+        rank: {description: The rank in the session., type: int, sample: 0}
         local_rank:
           description: The rank among the containers of its agent. Containers that compute are counted apart from the others.
           type: int
           sample: 0
-        address:
-          description: The address in the private network.
-          type: str
-          sample: 10.201.0.2
-        gpus:
-          description: The IDs of its GPUs.
-          type: list
-          elements: str
+        address: {description: The address in the private network., type: str, sample: 10.201.0.2}
+        gpus: {description: The IDs of its GPUs., type: list, elements: str}
     apps:
       description: The ports of C(main1) that are published; the first is that of SSH. Apps that are reached by SSH have port 0.
       type: list
       elements: dict
       contains:
-        name:
-          description: The name of the app.
-          type: str
-          sample: ssh
-        address:
-          description: The address that the port is published at.
-          type: str
-          sample: 192.0.2.7
-        port:
-          description: The port.
-          type: int
-          sample: 30000
+        name: {description: The name of the app., type: str, sample: ssh}
+        address: {description: The address that the port is published at., type: str, sample: 192.0.2.7}
+        port: {description: The port., type: int, sample: 30000}
         tunnel:
           description: The command that connects a port of the controller to the app.
           type: str
           returned: for an app on the loopback address of its agent, or one that is reached by SSH
-        container:
-          description: The container of the app.
-          type: str
-          returned: for an app that is reached by SSH
-          sample: worker1
+        container: {description: The container of the app., type: str, returned: for an app that is reached by SSH, sample: worker1}
         relay:
           description: Whether a relay publishes the port.
           type: bool
@@ -253,12 +193,7 @@ session:
       description: Seconds of each phase of the launch.
       type: dict
       sample: {inform: 0.2, schedule: 0.1, network: 0.3, create: 0.4, start: 0.6, verify: 0.5}
-names:
-  description: The names of the sessions.
-  type: list
-  elements: str
-  returned: with O(state=present)
-  sample: [train]
+names: {description: The names of the sessions., type: list, elements: str, returned: with O(state=present), sample: [train]}
 sessions:
   description: The sessions as the store has them, each with C(id), C(name), C(owner), C(state) and C(reason), also those that wait.
   type: list
@@ -276,23 +211,10 @@ lines:
   type: list
   elements: str
   returned: always
-unprepared:
-  description: Whether something is to be prepared first.
-  type: bool
-  returned: with O(state=present)
-provision:
-  description: The hosts that are to become agents first.
-  type: list
-  elements: str
-  returned: when RV(unprepared)
-environment:
-  description: The environment whose image is to be built first; may be empty.
-  type: str
-  returned: when RV(unprepared)
-preflight:
-  description: Whether the agents are to be checked first.
-  type: bool
-  returned: when RV(unprepared)
+unprepared: {description: Whether something is to be prepared first., type: bool, returned: with O(state=present)}
+provision: {description: The hosts that are to become agents first., type: list, elements: str, returned: when RV(unprepared)}
+environment: {description: The environment whose image is to be built first; may be empty., type: str, returned: when RV(unprepared)}
+preflight: {description: Whether the agents are to be checked first., type: bool, returned: when RV(unprepared)}
 last_check:
   description:
     - The result of the last check of these agents, if there is a preflight and the result is not too old; otherwise null.

@@ -65,35 +65,21 @@ apps:
   elements: dict
   returned: success
   contains:
-    name:
-      description: The app's name.
-      type: str
-      sample: jupyterlab
+    name: {description: The app's name., type: str, sample: jupyterlab}
     state:
       description: V(starting), V(ready), V(restarting), V(failed), V(ended), or V(unknown) before its first start.
       type: str
       sample: ready
-    exit_code:
-      description: The exit code of its last run; null before its end.
-      type: int
+    exit_code: {description: The exit code of its last run; null before its end., type: int}
 relays:
   description: The relays that run.
   type: list
   elements: dict
   returned: success
   contains:
-    name:
-      description: The app's name.
-      type: str
-      sample: tensorboard
-    host_ip:
-      description: The address of the agent that the relay listens at.
-      type: str
-      sample: 127.0.0.1
-    port:
-      description: The port of the agent.
-      type: int
-      sample: 30001
+    name: {description: The app's name., type: str, sample: tensorboard}
+    host_ip: {description: The address of the agent that the relay listens at., type: str, sample: 127.0.0.1}
+    port: {description: The port of the agent., type: int, sample: 30001}
 lines:
   description: A line for each app, with its state and the command that reaches it from the controller.
   type: list

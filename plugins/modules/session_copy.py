@@ -49,10 +49,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-message:
-  description: A message with the containers for which the copy failed; empty if it succeeded.
-  type: str
-  returned: success
+message: {description: A message with the containers for which the copy failed; empty if it succeeded., type: str, returned: success}
 lines:
   description: What was copied, for people.
   type: list
@@ -65,27 +62,10 @@ containers:
   elements: dict
   returned: success
   contains:
-    hostname:
-      description: The container's hostname.
-      type: str
-      sample: sub1
-    exit_code:
-      description: The exit code of the copy; V(124) after O(timeout).
-      type: int
-      sample: 0
-    lines:
-      description: What was copied.
-      type: list
-      elements: str
-    left_out:
-      description: Bytes of RV(containers[].lines) that are not returned.
-      type: int
-      sample: 0
-    problem:
-      description: Why the copy failed; empty if it succeeded.
-      type: str
-duration:
-  description: Seconds that it took.
-  type: float
-  returned: when something was copied
+    hostname: {description: The container's hostname., type: str, sample: sub1}
+    exit_code: {description: The exit code of the copy; V(124) after O(timeout)., type: int, sample: 0}
+    lines: {description: What was copied., type: list, elements: str}
+    left_out: {description: "Bytes of RV(containers[].lines) that are not returned.", type: int, sample: 0}
+    problem: {description: Why the copy failed; empty if it succeeded., type: str}
+duration: {description: Seconds that it took., type: float, returned: when something was copied}
 """

@@ -55,30 +55,16 @@ exit_code:
   type: int
   returned: success
   sample: 0
-message:
-  description: A message with the containers in which the command failed; empty if it succeeded.
-  type: str
-  returned: success
-lines:
-  description: The output for people.
-  type: list
-  elements: str
-  returned: success
-  sample: ["main1: ready", "sub1: ready"]
+message: {description: A message with the containers in which the command failed; empty if it succeeded., type: str, returned: success}
+lines: {description: The output for people., type: list, elements: str, returned: success, sample: ["main1: ready", "sub1: ready"]}
 containers:
   description: The answer of each container, in rank order; empty in check mode.
   type: list
   elements: dict
   returned: success
   contains:
-    hostname:
-      description: The container's hostname.
-      type: str
-      sample: sub1
-    exit_code:
-      description: The exit code.
-      type: int
-      sample: 0
+    hostname: {description: The container's hostname., type: str, sample: sub1}
+    exit_code: {description: The exit code., type: int, sample: 0}
     lines:
       description: The last lines of standard output and standard error. Control characters are escapes.
       type: list
@@ -89,11 +75,6 @@ containers:
         - Of each container, 16 MiB divided by the number of containers are kept, at most 1 MiB and at least 8 KiB.
       type: int
       sample: 0
-    problem:
-      description: Why there is no exit code of the command; empty if there is one.
-      type: str
-duration:
-  description: Seconds that it took.
-  type: float
-  returned: when the command ran
+    problem: {description: Why there is no exit code of the command; empty if there is one., type: str}
+duration: {description: Seconds that it took., type: float, returned: when the command ran}
 """

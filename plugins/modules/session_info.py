@@ -10,18 +10,13 @@ description:
   - It runs once for all hosts of the play, on the controller. All agents of the inventory must be hosts of the play.
   - A running session is degraded if a container does not run, or its agent cannot be reached.
 options:
-  name:
-    description: Only sessions of this name.
-    type: str
+  name: {description: Only sessions of this name., type: str}
   owner:
     description:
       - Only sessions of this owner; V(all) for the sessions of all owners.
       - If not set, the controller's user.
     type: str
-  ended:
-    description: Whether to list ended sessions, too, with their history.
-    type: bool
-    default: false
+  ended: {description: "Whether to list ended sessions, too, with their history.", type: bool, default: false}
   state:
     description:
       - Only sessions of this kind. V(running) are those that have not ended, those that wait included. V(finished) are those
@@ -29,14 +24,8 @@ options:
       - If not set, O(ended) decides.
     type: str
     choices: [running, finished, other]
-  limit:
-    description: The number of ended sessions to list, the newest first to be chosen; V(0) for all.
-    type: int
-    default: 0
-  samples:
-    description: Seconds for which to return RV(samples); V(0) for none.
-    type: int
-    default: 0
+  limit: {description: "The number of ended sessions to list, the newest first to be chosen; V(0) for all.", type: int, default: 0}
+  samples: {description: Seconds for which to return RV(samples); V(0) for none., type: int, default: 0}
   logs:
     description: Whether to return the logs of the newest session's containers, if the session has ended.
     type: bool
@@ -141,8 +130,5 @@ samples:
   type: list
   elements: dict
   returned: success
-time:
-  description: When the list was made, in seconds since the epoch.
-  type: float
-  returned: success
+time: {description: "When the list was made, in seconds since the epoch.", type: float, returned: success}
 """

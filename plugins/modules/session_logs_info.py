@@ -52,13 +52,7 @@ logs:
   elements: dict
   returned: without O(follow)
   contains:
-    hostname:
-      description: The hostname of the container.
-      type: str
-    state:
-      description: The state of the container.
-      type: str
-    text:
-      description: What the container has written.
-      type: str
+    hostname: {description: The hostname of the container., type: str}
+    state: {description: The state of the container., type: str}
+    text: {description: What the container has written., type: str}
 """

@@ -32,9 +32,7 @@ options:
     type: list
     elements: str
     default: []
-  name:
-    description: The name of the set of O(containers). Its keys are in a directory of this name below O(artifacts).
-    type: str
+  name: {description: The name of the set of O(containers). Its keys are in a directory of this name below O(artifacts)., type: str}
   containers:
     description:
       - The running containers that reach each other. Containers of sessions are refused.
@@ -44,16 +42,9 @@ options:
     type: list
     elements: dict
     suboptions:
-      name:
-        description: The name of the container in the engine.
-        type: str
-        required: true
-      host:
-        description: The host of the play that has it. If not set, the one host that has a container of this name.
-        type: str
-      hostname:
-        description: Its name for C(ssh) and in C(/etc/hosts). If not set, its name in the engine.
-        type: str
+      name: {description: The name of the container in the engine., type: str, required: true}
+      host: {description: "The host of the play that has it. If not set, the one host that has a container of this name.", type: str}
+      hostname: {description: "Its name for C(ssh) and in C(/etc/hosts). If not set, its name in the engine.", type: str}
   network:
     description:
       - The network in which O(containers) reach each other, such as V(project_default) of a Compose project. Containers on several
@@ -66,21 +57,10 @@ options:
     type: dict
     default: {}
     suboptions:
-      name:
-        description: Its name. V(root) is refused.
-        type: str
-        default: work
-      uid:
-        description: Its user ID.
-        type: int
-        default: 1000
-      gid:
-        description: Its group ID.
-        type: int
-        default: 1000
-      home:
-        description: Its home. If not set, C(/home) and its name.
-        type: path
+      name: {description: Its name. V(root) is refused., type: str, default: work}
+      uid: {description: Its user ID., type: int, default: 1000}
+      gid: {description: Its group ID., type: int, default: 1000}
+      home: {description: "Its home. If not set, C(/home) and its name.", type: path}
   port:
     description:
       - The port of the SSH servers in O(containers). Choose another one if a container has an SSH server of its own on port 22.

@@ -11,9 +11,7 @@ description:
   - If the variable C(usage_month) names a month, such as V(2026-11), the result has this month only.
   - It runs once for all hosts of the play, on the controller.
 options:
-  owner:
-    description: Show this owner only. If not set, all owners and groups of owners.
-    type: str
+  owner: {description: "Show this owner only. If not set, all owners and groups of owners.", type: str}
 extends_documentation_fragment:
   - cluster.compute.attributes.info
   - cluster.compute.store
@@ -35,35 +33,17 @@ usage:
   elements: dict
   returned: success
   contains:
-    month:
-      description: The month in UTC.
-      type: str
-      sample: 2026-11
-    kind:
-      description: V(owner) or V(group).
-      type: str
-    name:
-      description: The name.
-      type: str
-    sessions:
-      description: Number of sessions that held resources in the month.
-      type: int
-    cpu_hours:
-      description: CPUs times hours.
-      type: float
-    memory_gib_hours:
-      description: GiB of memory times hours.
-      type: float
-    gpu_hours:
-      description: GPUs times hours. A part of a GPU counts as this part.
-      type: float
+    month: {description: The month in UTC., type: str, sample: 2026-11}
+    kind: {description: V(owner) or V(group)., type: str}
+    name: {description: The name., type: str}
+    sessions: {description: Number of sessions that held resources in the month., type: int}
+    cpu_hours: {description: CPUs times hours., type: float}
+    memory_gib_hours: {description: GiB of memory times hours., type: float}
+    gpu_hours: {description: GPUs times hours. A part of a GPU counts as this part., type: float}
 lines:
   description: The same as a table, or in the format of the variable C(usage_format); empty if the variable C(usage_file) names a file.
   type: list
   elements: str
   returned: success
-csv:
-  description: The same as CSV, with a header.
-  type: str
-  returned: success
+csv: {description: "The same as CSV, with a header.", type: str, returned: success}
 """
