@@ -50,7 +50,7 @@ class Artifacts:
     def __init__(self, base: str, name: str) -> None:
         if not name or "/" in name or name.startswith("."):
             raise InputError("session_name", name, "must be a plain folder name")
-        self.base = os.path.abspath(os.path.expanduser(base or DEFAULT))
+        self.base = base_of(base)
         self.folder = os.path.join(self.base, name)
 
     def identity(self, session: str, create: bool) -> Identity | None:
@@ -215,6 +215,11 @@ class Artifacts:
         return ComputeError(
             f"{path} cannot be used: {reason}; correct that, or set session_artifacts to another folder."
         )
+
+
+def base_of(given: object) -> str:
+    """The directory of the controller for all sessions, as C(session_artifacts) names it, or the default."""
+    return os.path.abspath(os.path.expanduser(str(given or DEFAULT)))
 
 
 def _rename_first(folder: int, temporary: str) -> None:

@@ -15,7 +15,7 @@ from typing import Dict, FrozenSet
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError
 from . import _shared_config as shared_config
-from ._artifacts import DEFAULT, Artifacts
+from ._artifacts import Artifacts, base_of
 from ._kept_requests import KeptRequests
 
 
@@ -33,7 +33,7 @@ class EndedFolders:
     @classmethod
     def of(cls, base: object, *, check: bool) -> EndedFolders:
         """The directories in ``base``; none without it, and none in check mode."""
-        path = os.path.abspath(os.path.expanduser(str(base or DEFAULT)))
+        path = base_of(base)
         found: Dict[str, str] = {}
         if base is None or check or not os.path.isdir(path):
             return cls(path)

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import time
-from contextlib import suppress
 from typing import Mapping, Sequence
 
 from ..module_utils._core.documents import Json
 from ..module_utils._core.units import show_seconds
-from ._artifacts import DEFAULT
+from ._artifacts import base_of
+from ._whole_file import replace
 
 # A session's name never begins with a dot.
 NAME = ".last_check.json"
@@ -33,25 +32,23 @@ def write(base: str, agents: Mapping[str, str], unfit: Mapping[str, str], unguar
 
     ``agents`` are addresses by name, ``unfit`` reasons by name, ``unguarded`` the agents whose containers reach overlays.
     """
-    folder = os.path.abspath(os.path.expanduser(base or DEFAULT))
+    folder = base_of(base)
     document = {"time": time.time(), "agents": dict(agents), "unfit": dict(unfit), "unguarded": list(unguarded)}
-    temporary = os.path.join(folder, f"{NAME}.{secrets.token_hex(6)}")
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(document, file, indent=2, sort_keys=True)
-        os.rename(temporary, os.path.join(folder, NAME))
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            replace(handle, NAME, json.dumps(document, indent=2, sort_keys=True).encode())
+        finally:
+            os.close(handle)
     except OSError as error:
-        with suppress(OSError):
-            os.unlink(temporary)
         return f"The result of the check cannot be kept in {folder}: {error.strerror or error}."
     return ""
 
 
 def read(base: str, agents: Mapping[str, str], age: float) -> Json | None:
     """The kept result as ``unfit``, ``unguarded`` and its ``age`` for people; None if there is none that counts."""
-    document = _document(os.path.join(os.path.abspath(os.path.expanduser(base or DEFAULT)), NAME))
+    document = _document(os.path.join(base_of(base), NAME))
     expected = {"agents": dict, "unfit": dict, "unguarded": list}
     if not all(isinstance(document.get(key), kind) for key, kind in expected.items()):
         return None

@@ -35,34 +35,6 @@ PARALLEL = 32
 Value = TypeVar("Value")
 
 
-class _Count:
-    """How many hosts have ended, for the callback's live line."""
-
-    def __init__(self, whole: int) -> None:
-        self._whole = whole
-        self._ended = 0
-        self._adding = Lock()
-
-    def __enter__(self) -> _Count:
-        self._write()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        if TERMINAL.agents:
-            with suppress(OSError):
-                os.unlink(TERMINAL.agents)
-
-    def add(self) -> None:
-        with self._adding:
-            self._ended += 1
-            self._write()
-
-    def _write(self) -> None:
-        if TERMINAL.agents:
-            with suppress(OSError):
-                write_whole(TERMINAL.agents, "%d %d" % (self._ended, self._whole))
-
-
 class OtherHosts:
     """Hosts of the inventory. Connections stay open until ``close``."""
 
@@ -81,15 +53,22 @@ class OtherHosts:
 
     def counted(self, names: Sequence[str], function: Callable[[str], Value]) -> Dict[str, Value]:
         """The function's value by host. The callback shows how many hosts have ended."""
-        with _Count(len(names)) as count:
+        ended: List[str] = []
+        _show_count(0, len(names))
 
-            def value(host: str) -> Value:
-                try:
-                    return function(host)
-                finally:
-                    count.add()
+        def value(host: str) -> Value:
+            try:
+                return function(host)
+            finally:
+                with self._opening:
+                    ended.append(host)
+                    _show_count(len(ended), len(names))
 
+        try:
             return dict(zip(names, self.each(names, value)))
+        finally:
+            with suppress(OSError):
+                os.unlink(TERMINAL.agents)
 
     def step(self, host: str, call: str, params: Json) -> Json:
         """The result of a step on a host. AnsibleError if the host does not answer: it is connected again for the next call."""
@@ -134,3 +113,10 @@ def _context_of_a_thread() -> Context:
         if variable.name != "AnsibleAccessContext":
             own.run(variable.set, value)
     return own
+
+
+def _show_count(ended: int, whole: int) -> None:
+    """Leave how many hosts have ended where the callback finds it."""
+    if TERMINAL.agents:
+        with suppress(OSError):
+            write_whole(TERMINAL.agents, "%d %d" % (ended, whole))

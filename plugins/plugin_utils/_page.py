@@ -19,6 +19,7 @@ from ..module_utils._core.errors import visible
 from ..module_utils._core.units import show_time
 
 _ROLE = Path(__file__).resolve().parents[2] / "roles" / "session"
+_FILES = ("templates/sessions.html.j2", "files/sessions.css", "files/sessions.js")
 _POLICY = "default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'"
 
 
@@ -30,19 +31,11 @@ def sessions_page(page: Json) -> str:
     """
     environment = Environment(autoescape=True, undefined=StrictUndefined, finalize=_shown)
     environment.filters["show_time"] = show_time
-    template = environment.from_string(_joined((_ROLE / "templates/sessions.html.j2").read_text(encoding="utf-8")))
-    style, script = (_text("sessions.css"), _text("sessions.js"))
+    template, style, script = ((_ROLE / name).read_text(encoding="utf-8") for name in _FILES)
+    # Without its line breaks and its indentation.
+    page_of = environment.from_string("".join(line.strip() for line in template.splitlines()))
     policy = _POLICY % (_digest(style), _digest(script))
-    return template.render(page=page, style=Markup(style), script=Markup(script), policy=policy) + "\n"
-
-
-def _text(name: str) -> str:
-    return (_ROLE / "files" / name).read_text(encoding="utf-8")
-
-
-def _joined(template: str) -> str:
-    """The template without its line breaks and its indentation."""
-    return "".join(line.strip() for line in template.splitlines())
+    return page_of.render(page=page, style=Markup(style), script=Markup(script), policy=policy) + "\n"
 
 
 def _shown(value: object) -> object:

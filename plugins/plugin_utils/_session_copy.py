@@ -113,9 +113,8 @@ class Copy:
             return run.failure(host)
         if refused:
             raise refused
-        unpacked = reader.unpacked
-        left_out = ", %d links or devices left out" % unpacked.left_out if unpacked.left_out else ""
-        return Answer(host, 0, (_amount(unpacked.files, unpacked.bytes) + left_out).encode())
+        left_out = ", %d links or devices left out" % reader.left_out if reader.left_out else ""
+        return Answer(host, 0, (_amount(reader.files, reader.bytes) + left_out).encode())
 
     @contextmanager
     def _running(self, command: Sequence[str], **streams: Any) -> Iterator[_Run]:

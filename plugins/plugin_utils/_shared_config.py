@@ -16,7 +16,7 @@ from typing import List
 
 from ..module_utils._core.errors import ComputeError
 from ..module_utils._ssh.config_files import renamed_config
-from ._artifacts import DEFAULT, Artifacts
+from ._artifacts import Artifacts, base_of
 from ._whole_file import lock_folder, replace
 
 NAME = "ssh_config"
@@ -27,7 +27,7 @@ _FILE = os.O_NOFOLLOW | os.O_CLOEXEC
 
 def update(base: str) -> str:
     """Write the file; returns a warning if it cannot be written, which is no reason to fail a launch."""
-    folder = os.path.abspath(os.path.expanduser(base or DEFAULT))
+    folder = base_of(base)
     path = os.path.join(folder, NAME)
     try:
         handle = os.open(folder, _FOLDER)

@@ -30,26 +30,20 @@ _LATEST = (1 << 32) - 1
 _SPARE, _SPARE_BYTES = 20, 5 << 30
 
 
-class Unpacked:
-    """Counts what a stream has brought."""
-
-    def __init__(self) -> None:
-        self.files, self.bytes, self.left_out = 0, 0, 0
-
-
 class TarReader:
     """Reads the members one by one, with a bound on everything that is kept in memory."""
 
     def __init__(self, stream: IO[bytes], folder: str, name: str, where: str) -> None:
         self._stream, self._folder, self._name, self._where = stream, folder, name, where
-        self.unpacked = Unpacked()
+        self.files = self.bytes = self.left_out = 0
 
-    def run(self) -> Unpacked:
+    def run(self) -> TarReader:
+        """Unpack the stream; the reader has counted what it has brought."""
         long_name = b""
         while True:
             header = self._read(tarfile.BLOCKSIZE, may_end=True)
             if not header.strip(b"\0"):
-                return self.unpacked
+                return self
             member = self._member(header)
             if member.type == tarfile.GNUTYPE_LONGNAME:
                 long_name = self._text(member.size)
@@ -81,7 +75,7 @@ class TarReader:
             with self._opened(parts):
                 return
         if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
-            self.unpacked.left_out += 1
+            self.left_out += 1
             self._copy(member.size if member.type not in (tarfile.LNKTYPE, tarfile.SYMTYPE) else 0, None)
             return
         self._check_room(member.size)
@@ -98,8 +92,8 @@ class TarReader:
                 with suppress(FileNotFoundError):
                     os.unlink(temporary, dir_fd=folder)
                 raise
-        self.unpacked.files += 1
-        self.unpacked.bytes += member.size
+        self.files += 1
+        self.bytes += member.size
 
     def _check_room(self, size: int) -> None:
         """A container may send for as long as the copy may take: the controller keeps some of its disk."""

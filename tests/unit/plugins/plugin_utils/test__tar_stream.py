@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.plugin_utils._tar_stream import TarReader, Unpacked, pack
+from ansible_collections.cluster.compute.plugins.plugin_utils._tar_stream import TarReader, pack
 
 
 def member(name: str, content: bytes = b"", **attributes: object) -> tuple[tarfile.TarInfo, bytes]:
@@ -33,7 +33,7 @@ def stream(*members: tuple[tarfile.TarInfo, bytes], form: int = tarfile.GNU_FORM
     return buffer.getvalue()
 
 
-def unpack(folder: Path, content: bytes) -> Unpacked:
+def unpack(folder: Path, content: bytes) -> TarReader:
     folder.mkdir(exist_ok=True)
     return TarReader(io.BytesIO(content), str(folder), "res", "sub1").run()
 
