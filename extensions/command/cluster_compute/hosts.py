@@ -119,11 +119,14 @@ def _answer(asked: argparse.Namespace, question: str, default: str) -> str:
 
 
 def _replace(file: Path, text: str) -> None:
-    """Replace a file, complete or not at all. Mode and owner stay; only root can keep another owner."""
-    if not os.geteuid() and file.is_symlink():
-        raise MisuseError(f"{file} is a link, which root does not follow: name its target with -i")
-    whole = file.resolve()
-    part, status = whole.with_name(f".{whole.name}.{os.getpid()}"), whole.stat()
+    """Replace a file, complete or not at all. Mode and owner stay; only root can keep another owner.
+
+    Root follows no link, whose owner could lead root anywhere.
+    """
+    whole = file.resolve() if os.geteuid() else file
+    with open(os.open(whole, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as former:
+        status = os.fstat(former.fileno())
+    part = whole.with_name(f".{whole.name}.{os.getpid()}")
     try:
         _write(part, text, 0o600)
         with suppress(PermissionError):
