@@ -28,6 +28,7 @@ from typing import Any, NoReturn
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = "ansible_collections.cluster.compute.plugins"
 PACKED = "ansiballz_cache"  # Ansible's directory for packed modules
+READ_AT_IMPORT = ("ANSIBLE_", "PYTHON", "LD_")  # variables whose other values a run would not notice
 LONGEST = 1 << 17  # bytes of the arguments of a run
 
 
@@ -129,6 +130,11 @@ def _move(environment: dict[str, str]) -> None:
     from ansible import constants
 
     old, new = os.environ["HOME"], environment["HOME"]
+    differing = {
+        name for name, _value in {*os.environ.items()} ^ {*environment.items()} if name.startswith(READ_AT_IMPORT)
+    }
+    if differing:
+        raise RuntimeError(f"the program would read other values of {', '.join(sorted(differing))}")
     os.environ.clear()
     os.environ.update(environment)
     for name, value in list(vars(constants).items()):

@@ -95,8 +95,11 @@ def test_a_stand_in_for_the_program_is_a_run_in_the_process_that_has_imported_an
             subprocess.run([program, *arguments(number, then)], check=False, cwd=play, env=own, **streams)
             for number, then in enumerate(("echo done", "ls nowhere"))
         ]
+        other = {**own, "ANSIBLE_NOCOLOR": "0"}
+        refused = subprocess.run([program, *arguments(3, "echo done")], check=False, cwd=play, env=other, **streams)
     assert [one.returncode for one in done] == [0, 2]
     assert [f"yours in {play} {number}" in one.stdout for number, one in enumerate(done)] == [True, True]
+    assert (refused.returncode, "other values of ANSIBLE_NOCOLOR" in refused.stdout) == (1, True)
 
 
 def test_runs_side_by_side_keep_their_own_output_and_temporary_files(
