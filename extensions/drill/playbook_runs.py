@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+_PATIENCE = 10  # seconds for processes to stop
 Matcher = Callable[[str], bool]
 # Runs the command that follows with the default action of SIGINT. A function of Popen would not be safe beside threads.
 _INTERRUPTIBLE = (
@@ -51,7 +52,7 @@ class Interruption:
 
     def send(self, pid: int) -> None:
         if self.number == signal.SIGKILL:
-            kill([pid] if self.alone else family(pid))
+            _signal([pid], self.number) if self.alone else kill_family(pid)
             return
         with suppress(ProcessLookupError):
             os.killpg(pid, self.number)
@@ -72,7 +73,7 @@ def run_watched(
         try:
             lines, hit = _read(process, interruption)
         except BaseException:  # Ctrl-C does not reach the command, which has a session of its own
-            kill(family(process.pid))
+            kill_family(process.pid)
             raise
     return Ended(process.returncode, "".join(lines), time.monotonic() - begun, hit)
 
@@ -95,7 +96,7 @@ def _read(process: subprocess.Popen[str], interruption: Interruption | None) -> 
 @contextmanager
 def _killed_after(timeout: float, pid: int) -> Iterator[None]:
     """Kill a command and all that it has started at a deadline."""
-    timer = threading.Timer(timeout, lambda: kill(family(pid)))
+    timer = threading.Timer(timeout, lambda: kill_family(pid))
     timer.start()
     try:
         yield
@@ -103,10 +104,31 @@ def _killed_after(timeout: float, pid: int) -> Iterator[None]:
         timer.cancel()
 
 
-def kill(pids: Sequence[int]) -> None:
+def kill_family(pid: int) -> None:
+    """Kill a process and all its descendants. They are stopped first: one that runs could start another one meanwhile."""
+    members: list[int] = []
+    while new := [member for member in family(pid) if member not in members]:
+        _signal(new, signal.SIGSTOP)
+        # A fork that has begun goes on until the process has its child.
+        limit = time.monotonic() + _PATIENCE
+        while not all(map(_rests, new)) and time.monotonic() < limit:
+            time.sleep(0.001)
+        members += new
+    _signal(members, signal.SIGKILL)
+
+
+def _rests(pid: int) -> bool:
+    """Whether a process is stopped or has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] in "TZX"
+    except OSError:
+        return True
+
+
+def _signal(pids: Sequence[int], number: int) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, number)
 
 
 def family(pid: int) -> list[int]:

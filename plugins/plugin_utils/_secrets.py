@@ -23,7 +23,7 @@ from ._kept_requests import KeptRequests
 # A file that Ansible Vault has encrypted is longer than its content: hexadecimal digits of hexadecimal digits, and line ends.
 _LONGEST_FILE = 5 * LONGEST
 # They share the configuration of sshd with session_environment.
-_MOST_SECRETSS = LONGEST
+_MOST_BYTES = LONGEST
 
 
 def plain_secrets(given: Any) -> Any:
@@ -82,8 +82,8 @@ def delivery(wanted: Sequence[Secret], contents: Mapping[str, bytes]) -> Deliver
     variables = {
         secret.environment: _without_end(contents[secret.name].decode()) for secret in wanted if secret.environment
     }
-    if environment_size(variables) > _MOST_SECRETSS:
-        rule = "must have at most %d bytes in all environment variables" % _MOST_SECRETSS
+    if environment_size(variables) > _MOST_BYTES:
+        rule = "must have at most %d bytes in all environment variables" % _MOST_BYTES
         raise InputError(SECRETS, ", ".join(variables), rule)
     return Delivery(contents, variables, set_env(variables).partition(" ")[2])
 

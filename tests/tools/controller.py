@@ -29,7 +29,7 @@ import yaml
 from docker.errors import NotFound
 from locks import claim
 from own_objects import LABEL, OwnObjects
-from playbook_runs import Interruption, family, kill
+from playbook_runs import Interruption, kill_family
 from warm_playbook import run_warm, warm_playbook
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -128,7 +128,7 @@ def run(command: Sequence[str], said: str | None = None, **options: Any) -> Done
         try:
             text, _none = process.communicate(said, timeout=patience)
         except BaseException:
-            kill(family(process.pid))
+            kill_family(process.pid)
             raise
     return Done(process.returncode, text)
 

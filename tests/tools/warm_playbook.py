@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from playbook_runs import Interruption, family, kill
+from playbook_runs import Interruption, kill_family
 
 MOST = 4  # processes: each environment needs one, except for
 # What a run changes after the import.
@@ -101,7 +101,7 @@ class WarmPlaybook:
             try:
                 yield pid, output, status, deadline
             except BaseException:
-                kill(family(pid))
+                kill_family(pid)
                 raise
 
     def end(self) -> None:

@@ -12,7 +12,6 @@ import os
 import re
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Dict, Sequence
 
@@ -51,7 +50,7 @@ def _add(asked: argparse.Namespace) -> int:
     asked.inventory = [str(file)]
     if asked.show:
         return play_all(asked)
-    (_replace if file.exists() else _write)(file, text)
+    _write(file, text)
     code = 0 if asked.no_provision else play(lines_of(asked)[0], asked, quiet=asked.json)[0]
     report(asked, {"file": str(file), "hosts": list(entries), "provisioned": not (asked.no_provision or code)}, [])
     return code
@@ -101,8 +100,8 @@ def init(asked: argparse.Namespace) -> int:
         "session_image": _answer(asked, "Image; empty for the small reference image", ""),
     }
     lines = [f"{name}: {json.dumps(value)}\n" for name, value in values.items() if value]
-    _write(HOSTS, with_hosts(EMPTY, entries))
-    _write(SESSION, "# docs/variables.md describes all variables of a session.\n" + "".join(lines))
+    _write(HOSTS, with_hosts(EMPTY, entries), os.O_EXCL)
+    _write(SESSION, "# docs/variables.md describes all variables of a session.\n" + "".join(lines), os.O_EXCL)
     steps = ("  cluster-compute hosts provision", f"  cluster-compute up {SESSION}")
     report(asked, {"files": [str(HOSTS), str(SESSION)]}, [f"{HOSTS} and {SESSION} are written. Next:", *steps])
     return 0
@@ -118,26 +117,13 @@ def _answer(asked: argparse.Namespace, question: str, default: str) -> str:
         raise MisuseError("init asks on a terminal; init --yes HOST … asks nothing") from None
 
 
-def _replace(file: Path, text: str) -> None:
-    """Replace a file, complete or not at all. Mode and owner stay; only root can keep another owner.
+def _write(file: Path, text: str, how: int = 0) -> None:
+    """Write a file. A former one keeps its owner, its mode and its links, and its text until the disk has room for the new one.
 
     Root follows no link, whose owner could lead root anywhere.
     """
-    whole = file.resolve() if os.geteuid() else file
-    with open(os.open(whole, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as former:
-        status = os.fstat(former.fileno())
-    part = whole.with_name(f".{whole.name}.{os.getpid()}")
-    try:
-        _write(part, text, 0o600)
-        with suppress(PermissionError):
-            os.chown(part, status.st_uid, status.st_gid)
-        part.chmod(status.st_mode & 0o7777)
-        part.replace(whole)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _write(file: Path, text: str, mode: int = 0o644) -> None:
-    """Write a new file; O_EXCL follows no link."""
-    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as written:
-        written.write(text)
+    content, flags = text.encode(), os.O_WRONLY | os.O_CREAT | how | (0 if os.geteuid() else os.O_NOFOLLOW)
+    with open(os.open(file, flags, 0o644), "wb") as written:
+        os.posix_fallocate(written.fileno(), 0, len(content))
+        written.write(content)
+        written.truncate()

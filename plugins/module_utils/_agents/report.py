@@ -257,9 +257,9 @@ def with_apps(engine: Engine, entry: Json, has_time: bool) -> Json:
     may_have = has_apps(entry["labels"]) or (has_time and entry["id"] == entry["session"])
     if entry["state"] != "running" or not may_have:
         return entry
-    found, reason = _tried(read_statuses, engine, entry)
+    found, _reason = _tried(read_statuses, engine, entry)
     # An app of the launch that is not among them was removed.
-    is_known = found or (has_apps(entry["labels"]) and not reason)
+    is_known = found or (found is not None and has_apps(entry["labels"]))
     return {**entry, "apps": [one.to_json() for one in found or ()]} if is_known else entry
 
 

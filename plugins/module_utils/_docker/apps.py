@@ -100,10 +100,10 @@ class Apps:
         return [line[:_WIDTH] for line in lines if line][-_LINES:]
 
 
-def read_statuses(engine: Engine, identity: str, container: str, hostname: str) -> List[AppStatus]:
-    """The apps that PID 1 of a container keeps; ``identity`` is the ID of that container in the engine."""
-    path = run_folder(container) + "/apps.status"
-    return parse_statuses(engine.read_file(identity, path, hostname, _LONGEST_SUMMARY) or b"")
+def read_statuses(engine: Engine, identity: str, container: str, hostname: str) -> List[AppStatus] | None:
+    """The apps that PID 1 of a container keeps; None before it has begun any. ``identity`` is its ID in the engine."""
+    content = engine.read_file(identity, run_folder(container) + "/apps.status", hostname, _LONGEST_SUMMARY)
+    return None if content is None else parse_statuses(content)
 
 
 def parse_statuses(content: bytes) -> List[AppStatus]:

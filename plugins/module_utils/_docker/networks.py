@@ -18,8 +18,7 @@ from .._core.waiting import deadline_in, retry_until
 from .client import Engine
 from .connection import is_refusal
 from .payloads import MTU_OPTION, network_body, network_options
-from .removal import active
-from .reports import session_of
+from .reports import active, session_of
 
 HELD = "in use by task"
 ENDPOINTS = "active endpoints"

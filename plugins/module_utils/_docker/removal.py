@@ -20,7 +20,7 @@ from .connection import persist
 from .data_folders import folders_of, silent_folders, waiting_programs
 from .logs import LogRequest, read_logs
 from .payloads import STOP_MARGIN, goes_with_container, orphans
-from .reports import engine_name, is_ours, is_relay, session_of
+from .reports import active, engine_name, is_ours, is_relay, session_of
 
 # Seconds for a request about a container whose file server is lost. The engine takes ten to kill a program that does not end.
 _HASTE = 30
@@ -28,7 +28,6 @@ _HASTE = 30
 GOING = frozenset({"dead", "removing"})
 # Containers that are killed at the same time, where each may take as long as a request.
 _MOST_AT_ONCE = 64
-ACTIVE = frozenset({"running", "restarting", "paused"})
 
 
 @dataclass
@@ -67,11 +66,6 @@ def session_containers(engine: Engine, sessions: Sequence[str]) -> List[Json]:
 
 
 # The end of programs: PID 1 (roles/image/files/life.sh) passes TERM to each and exits when all have ended, or after the grace.
-
-
-def active(listed: Sequence[Json]) -> List[Json]:
-    """The containers that programs may run in."""
-    return [container for container in listed if container["State"] in ACTIVE]
 
 
 def grace_of(listed: Json) -> int:

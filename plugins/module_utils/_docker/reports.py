@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterable, List, Set
+from typing import Any, Dict, Iterable, List, Sequence, Set
 
 from .._core.constants import (
     LABEL,
@@ -30,6 +30,8 @@ from .._core.labels import flaw, small_number
 from .._core.model import Resources
 from .._core.names import container_names
 
+# The states of a container that programs may run in.
+ACTIVE = frozenset({"running", "restarting", "paused"})
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "arm": "armv7l"}
 
 
@@ -44,6 +46,11 @@ def is_member(listed: Json) -> bool:
     The role decides: every member has the label of its own role, whatever labels its image has.
     """
     return is_ours(listed) and not is_relay(listed)
+
+
+def active(listed: Sequence[Json]) -> List[Json]:
+    """The containers that programs may run in."""
+    return [container for container in listed if container["State"] in ACTIVE]
 
 
 def is_relay(listed: Json) -> bool:

@@ -12,7 +12,7 @@ that to the engine. A container with a read-only root then gets an archive for e
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import RUNTIME_PATH
@@ -24,7 +24,8 @@ from .._core.parallel import default_parallelism, run_all
 from .._docker.client import Engine
 from .._docker.device_nodes import device_groups
 from .._docker.payloads import writable_folders
-from .._docker.removal import ACTIVE, state_of
+from .._docker.removal import state_of
+from .._docker.reports import ACTIVE
 from . import config_files
 from .container_files import AUTHORITY, DIGEST_FILE, SHELLS, Bundle, ImageContents, container_entries
 from .rootfs import Entry, Tree, described, pack, split
@@ -152,12 +153,12 @@ class FileInstaller:
         return Installation(targets, self._entries(targets), absent, order)
 
     def _entries(self, targets: Sequence[Target]) -> List[List[Entry]]:
-        # All containers of a session have the same mounts and kinds of devices. The last of an image is read: it starts last.
+        # All containers of a session have the same mounts; devices are those of a role. The last of an image is read: it starts last.
         read = {target.image: target for target in targets}
         known = {image: read_contents(self.engine, target, self.plan.session) for image, target in read.items()}
         made = []
         for target in targets:
-            contents = known[target.image]
+            contents = replace(known[target.image], device_groups=tuple(device_groups(target.devices)))
             server = config_files.server_of(self.plan.network, target.container)
             parts = (self.bundle, target.container, self.plan.session, target.environment, contents, server)
             wanted = container_entries(*parts)
@@ -200,7 +201,6 @@ def read_contents(engine: Engine, target: Target, session: Session) -> ImageCont
         shell=next((shell for shell in SHELLS if has(shell)), RUNTIME_PATH + "/bin/sh"),
         has_profile=has(session.user.home + "/.profile"),
         config=dict((engine.image(target.image) or {}).get("Config") or {}),
-        device_groups=tuple(device_groups(target.devices)),
     )
 
 

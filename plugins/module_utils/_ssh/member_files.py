@@ -33,8 +33,8 @@ _HOSTS = "/etc/hosts"
 _NEW_HOSTS, _PINNED = CONFIG_FOLDER + "/hosts", CONFIG_FOLDER + "/known_hosts"
 _SERVER = CONFIG_FOLDER + "/sshd_config"
 _SHELL = (RUNTIME_PATH + "/bin/sh", "-c")
-_PATIENCE = 60
-"""Seconds for sshd to listen again."""
+# Seconds for sshd to listen again: fewer than the engine's answer may take.
+_PATIENCE = 30
 # The arguments are the number of bytes, the numbers of the user, and the known_hosts file of the home, or nothing.
 _WRITE = f"""
 runtime={RUNTIME_PATH} config={CONFIG_FOLDER}
@@ -51,10 +51,10 @@ unset LD_LIBRARY_PATH LD_PRELOAD
 state= wakes=
 . "$runtime/libexec/secrets.sh"
 (sshd_settings >/dev/null) || exit
+"$box" rm -f "{config_files.PID_FILE}"
 for file in /proc/[0-9]*/stat; do
     {{ read -r pid name _ parent _ <"$file"; }} 2>/dev/null || continue
     [ "$name:$parent" = "(sshd):1" ] || continue
-    "$box" rm -f "{config_files.PID_FILE}"
     kill -HUP "$pid" && wakes=1
 done
 [ -n "$wakes" ] || exit 0

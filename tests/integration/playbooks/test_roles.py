@@ -17,7 +17,7 @@ import pytest
 from app_pages import get, urls
 from controller import ROOT, Controller, Session
 from engine_lab import IMAGE, make_image
-from playbook_runs import family, kill
+from playbook_runs import kill_family
 from servers import until
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
@@ -241,7 +241,7 @@ def opened(session: Session, app: str) -> Iterator[str]:
             assert name == app
             yield url
         finally:
-            kill(family(process.pid))
+            kill_family(process.pid)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, Fabric, HostNetwork
 from ansible_collections.cluster.compute.plugins.module_utils._planning.agreement import check_agreement
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import free_of
-from ansible_collections.cluster.compute.plugins.module_utils._planning.loss import new_places
+from ansible_collections.cluster.compute.plugins.module_utils._planning.loss import moved_plan, new_places
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
     Placement,
     Shortfall,
@@ -209,3 +209,13 @@ def test_the_controller_accepts_the_ports_that_the_head_has_chosen() -> None:
 def test_a_session_that_goes_back_to_its_former_size_keeps_its_ports() -> None:
     made = plan(request(rdma=True, cluster_size=3, cpus=1), "aaa", rdma_ports={"a": ("mlx5_0:1",)})
     assert resized(made, ASKED).main.environment["NCCL_IB_HCA"] == "=mlx5_0:1"
+
+
+def test_a_container_that_moves_to_an_agent_of_the_session_uses_the_ports_of_those_that_stay() -> None:
+    """The variables of these name them, and the controller makes the plan again with one set for each agent."""
+    asked = request(rdma=True, cluster_size=2, cpus=1, cluster_mode="multi-node")
+    made = plan(asked, "ab", rdma_ports={"a": ("mlx5_0:1", "mlx5_1:1"), "b": ("ibp1s0:1",)})
+    there = [with_ports("a", ("mlx5_0:1", "InfiniBand", True), ("mlx5_1:1", "InfiniBand", False)), agent("b")]
+    moved = moved_plan(made, asked, {"sub1": ("a", made.containers[1].resources)}, made.main.ports, there, {})
+    assert [one.agent for one in moved.containers] == ["a", "a"]
+    check_agreement(moved, asked, ("a", "b"), "head1")

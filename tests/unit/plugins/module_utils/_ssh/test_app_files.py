@@ -133,4 +133,4 @@ def test_urls_hold_the_tokens() -> None:
     assert app_urls.text(with_ports, identity, "192.0.2.7") == (
         "lab http://127.0.0.1:30001/lab?token=%s\nboard http://192.0.2.7:30002/?token=%s\n" % (lab, board)
     )
-    assert App("lab", 1).url("2001:db8::1", 2, "") == "http://[2001:db8::1]:2/"
+    assert App("lab", 1).access("2001:db8::1", 2, "abc") == "http://[2001:db8::1]:2/ abc"

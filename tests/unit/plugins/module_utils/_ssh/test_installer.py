@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +15,7 @@ from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import installer as installers
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import ImageContents
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller, Target
 
 LIVE = {"x": {"Id": "1", "State": "running"}}
@@ -35,15 +38,28 @@ def test_its_own_authority_is_no_stranger(content: bytes | None) -> None:
     installer(content)._refuse_stranger(LIVE)
 
 
-def test_each_image_is_read_once_through_the_last_of_its_containers(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
-    contents = SimpleNamespace(tree=SimpleNamespace(place=lambda entries: entries))
+def test_each_image_is_read_once_through_the_last_of_its_containers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Only the devices are those of each container."""
+    node, read, groups = tmp_path / "renderD128", [], []
+    node.touch()
+    os.chown(node, -1, 4321)
+    contents = ImageContents(SimpleNamespace(place=lambda entries: entries))  # type: ignore[arg-type]
     monkeypatch.setattr(
         installers, "read_contents", lambda _engine, target, _session: read.append(target.engine_id) or contents
     )
-    monkeypatch.setattr(installers, "container_entries", lambda *_parts: [])
-    container = plan(request()).main
-    targets = [Target(container, *names, {}) for names in (("1", "a"), ("2", "b"), ("3", "a"))]
+    monkeypatch.setattr(
+        installers, "container_entries", lambda *parts: groups.append((parts[3], parts[4].device_groups)) or []
+    )
+    container, gpu = plan(request()).main, ({"PathOnHost": str(node)},)
+    targets = [
+        Target(container, "1", "a", {"NUMBER": "1"}, gpu),
+        Target(container, "2", "b", {"NUMBER": "2"}),
+        Target(container, "3", "a", {"NUMBER": "3"}),
+        Target(container, "4", "b", {"NUMBER": "4"}, gpu),
+    ]
     made = installer(None).installation(targets, [])
-    assert sorted(read) == ["2", "3"]
+    assert sorted(read) == ["3", "4"]
+    assert [(one["NUMBER"], found) for one, found in groups] == [("1", (4321,)), ("2", ()), ("3", ()), ("4", (4321,))]
     assert len(made.entries) == len(targets)
