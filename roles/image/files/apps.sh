@@ -257,7 +257,7 @@ keep_apps() {
     [ -d "$state/apps" ] || rm -rf "$app_logs" # the image may have been made from another session's container
     rm -rf "$state/apps" "$state/apps.status"
     mkdir -p "$state/apps" "$app_logs"
-    apps='' shown=''
+    apps='' shown=none # so that a list without apps, which were removed, is written, too
     while :; do
         read_apps
         keep_listed
