@@ -174,13 +174,13 @@ def test_a_command_that_was_cut_short_waits_for_go_again(lab: Lab, images: dict[
 
 
 def test_another_command_replaces_one_that_has_ended_also_after_a_restart(lab: Lab, images: dict[str, str]) -> None:
-    main = lab.start("main1", images["nothing"], {"command": "exit 3\n", "timeout": "1"})
+    main = lab.start("main1", images["nothing"], {"command": "exit 3\n", "timeout": "6"})
     wait_for_sshd(main)
     go(main)
     assert exit_code(main) == "3"
     main.restart(timeout=10)
     wait_for_sshd(main, starts=2)
-    script = "#!%s/bin/sh\nsleep 1.5; echo next >>~/times; exit 4\n" % RUNTIME
+    script = "#!%s/bin/sh\nsleep 6.5; echo next >>~/times; exit 4\n" % RUNTIME
     for name, content in {"next_command": script, "next_timeout": "", "next": ""}.items():
         main.put_archive(STATE, Folder().add(name, content).bytes())
     until(lambda: run(main, "ls") != "", "the next command runs")
