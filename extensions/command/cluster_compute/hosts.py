@@ -46,7 +46,9 @@ def _add(asked: argparse.Namespace) -> int:
     if not asked.addresses or (asked.host and len(asked.addresses) > 1):
         raise MisuseError("hosts add needs [USER@]ADDRESS, and --name is for a single one")
     entries = entries_of(asked.addresses, asked.host or "")
-    text = with_hosts(file.read_text(encoding="utf-8") if file.exists() else EMPTY, entries, head=bool(asked.head))
+    text = with_hosts(
+        (file.read_text(encoding="utf-8") if file.exists() else "") or EMPTY, entries, head=bool(asked.head)
+    )
     asked.inventory = [str(file)]
     if asked.show:
         return play_all(asked)
@@ -124,6 +126,11 @@ def _write(file: Path, text: str, how: int = 0) -> None:
     """
     content, flags = text.encode(), os.O_WRONLY | os.O_CREAT | how | (0 if os.geteuid() else os.O_NOFOLLOW)
     with open(os.open(file, flags, 0o644), "wb") as written:
-        os.posix_fallocate(written.fileno(), 0, len(content))
+        former = os.fstat(written.fileno()).st_size
+        try:
+            os.posix_fallocate(written.fileno(), 0, len(content))
+        except OSError:
+            written.truncate(former)  # some file systems have written zeros until then
+            raise
         written.write(content)
         written.truncate()

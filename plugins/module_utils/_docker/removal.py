@@ -116,7 +116,7 @@ def survivors(engine: Engine, listed: Sequence[Json]) -> List[Json]:
 
 
 def _still_active(engine: Engine, running: Sequence[Json]) -> List[Json]:
-    """Those of the containers that programs may run in now; one request."""
+    """The containers of these in which programs may still run. Takes one request."""
     sessions = list({container["Labels"][LABEL_SESSION] for container in running})
     now = {container["Id"]: container for container in session_containers(engine, sessions)}
     return active([now[container["Id"]] for container in running if container["Id"] in now])

@@ -76,7 +76,7 @@ def _keep_log(own: int, folder: os.stat_result, log: Json) -> None:
 
 
 def surplus_logs(folder: str, live: Set[str], log_bytes: int) -> List[str]:
-    """The sessions whose logs are more than ``log_bytes`` together with those of sessions that ended later."""
+    """The ended sessions whose logs do not fit into ``log_bytes`` beside the logs of sessions that ended later."""
     if not log_bytes:
         return []
     surplus, total = [], 0

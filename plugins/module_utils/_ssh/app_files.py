@@ -140,7 +140,7 @@ class AppInstaller:
         self.observed.engine.put_archive(main["Id"], CONFIG_FOLDER, archive, self.observed.hostname)
 
     def _await_notice(self, wanted: Mapping[str, str]) -> None:
-        """Wait until PID 1 has noticed the change: the serial that it keeps is that of the list, or the app has ended."""
+        """Wait until PID 1 has noticed the change: it keeps the serial of the list, or the app has ended."""
 
         def is_noticed() -> bool:
             return all(self.observed.serial(name) == _serial(line) for name, line in wanted.items())

@@ -153,7 +153,8 @@ class FileInstaller:
         return Installation(targets, self._entries(targets), absent, order)
 
     def _entries(self, targets: Sequence[Target]) -> List[List[Entry]]:
-        # All containers of a session have the same mounts; devices are those of a role. The last of an image is read: it starts last.
+        # All containers of a session have the same mounts, but a role has its own devices. Read an image through its last container,
+        # which starts last.
         read = {target.image: target for target in targets}
         known = {image: read_contents(self.engine, target, self.plan.session) for image, target in read.items()}
         made = []

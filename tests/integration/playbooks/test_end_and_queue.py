@@ -100,8 +100,9 @@ def test_a_session_that_waits_is_no_failure_unless_that_is_asked_for(controller:
     assert controller.everything() == ({}, {}, [])
 
 
-# It ends as the out-of-memory killer ends a module: at a step of "containers", as often as the folder has files. Other steps are taken by
-# the process that an earlier one has left; a client that asks for this step finds none (exit code 75), so that the step is a module.
+# An interpreter that dies at the step containers.created, as a module that the out-of-memory killer ends: once for each file in the
+# directory. The process that stays takes all other steps. A client that asks for this step gets exit code 75, as if no process had
+# stayed, and sends a module.
 DYING = r"""#!/bin/sh
 cat >{folder}.$$
 if grep -q 'call[^a-z]*containers\.created' {folder}.$$; then

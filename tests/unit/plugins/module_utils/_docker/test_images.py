@@ -145,7 +145,7 @@ OF_HOST = "/run/containerd/containerd.sock"
         ({**STORE, "Containerd": {"Address": OF_HOST}}, 'version = 2\nroot = "/big/containerd"\n', "/big/containerd"),
         ({**STORE, "Containerd": {"Address": OF_HOST}}, '[plugins]\n  root = "/other"\n', "/var/lib/containerd"),
         ({**STORE, "Containerd": {"Address": "/run/docker/containerd/containerd.sock"}}, "", "/data/docker"),
-        # Older engines do not name their containerd: that of the host counts only if it is there.
+        # Older engines do not name their containerd: they use the containerd of the host if it runs.
         (STORE, "", "/data/docker"),
     ],
 )

@@ -41,7 +41,7 @@ def test_its_own_authority_is_no_stranger(content: bytes | None) -> None:
 def test_each_image_is_read_once_through_the_last_of_its_containers(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Only the devices are those of each container."""
+    """Each container keeps its own devices."""
     node, read, groups = tmp_path / "renderD128", [], []
     node.touch()
     os.chown(node, -1, 4321)
