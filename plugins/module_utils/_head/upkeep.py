@@ -88,7 +88,7 @@ def _sessions_on(agent: Agent) -> Iterator[str]:
 
 
 def expired(store: Store, agents: Iterable[Agent], now: float, days: int) -> List[str]:
-    """The sessions that ended more than ``days`` ago. A session stays if an agent still has a part of it, or if another waits for it."""
+    """The sessions that ended more than ``days`` ago. It stays if an agent has a part of it, or another waits for it."""
     if not days:
         return []
     seen = {session for agent in agents for session in _sessions_on(agent)} | set(awaited_ids(store))
