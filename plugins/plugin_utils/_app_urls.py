@@ -19,19 +19,21 @@ FILE = APPS
 LOOPBACK = "127.0.0.1"
 
 
-def text(plan: Plan, identity: Identity, address: str) -> str:
-    """A line for each app that PID 1 runs: its name, its URL, and its token if the URL lacks it.
+def text(plan: Plan, identity: Identity, address: str, former: str = "") -> str:
+    """A line for each app that PID 1 runs: its name, its URL, and its token if the URL lacks it. Of the former text, it keeps
+    the apps that were added after the launch.
 
     The URL of an app that is not public has the loopback address of this machine: either it is the agent, or the connection of
     ``tunnel`` gives it the same port.
     """
     ports = {port.name: port.host_port for port in plan.main.ports}
-    lines = []
+    lines = {}
     for _container, app in kept_apps(plan):
         host = address if app.public else LOOPBACK
         port = ports.get(app.name) or local_port(plan.session.id, app.name)
-        lines.append(line(app.name, app.access(host, port, identity.app_token(app.name))))
-    return "".join(lines)
+        lines[app.name] = line(app.name, app.access(host, port, identity.app_token(app.name)))
+    added = [one for one in former.splitlines(keepends=True) if one.partition(" ")[0] not in lines]
+    return "".join([*lines.values(), *added])
 
 
 def line(name: str, url: str) -> str:

@@ -7,11 +7,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, List, Mapping, Sequence, Tuple
 
-from ...module_utils._core.documents import Json
-from ...module_utils._core.errors import InputError
+from ...module_utils._core import arrival
+from ...module_utils._core.documents import Json, picked
+from ...module_utils._core.errors import ComputeError, InputError
 from ...module_utils._core.model import App, Plan
 from ...module_utils._core.names import local_port
 from ...module_utils._ssh.app_files import running, show_tokens
@@ -21,6 +23,7 @@ from .. import _app_urls as app_urls
 from .._artifacts import Artifacts
 from .._session_shell import Shell
 from .play import Play
+from .record import DOCUMENT
 
 _MAIN = "main1"
 # Of the parameters, those that name apps.
@@ -58,6 +61,25 @@ def change_apps(play: Play, name: str, params: Json, agents: Mapping[str, str] |
         document = _keep(artifacts, kept, apps, relays, play.address_of(document["containers"][0]["agent"]))
         _keep_urls(artifacts, document, apps, removed, identity)
     return {**result, "lines": _lines(result["apps"], document)}
+
+
+def added_apps(play: Play, plan: Plan) -> List[Json]:
+    """The entries of C(session.json) for apps that main1 has got since its launch.
+
+    main1 keeps them if it was started again, and loses them if it was created again.
+    """
+    artifacts, entries = Artifacts(play.artifacts, plan.session.name), []
+    launched = [port.name for port in plan.main.ports]
+    with suppress(ComputeError):  # a damaged document is written again
+        path = f"{artifacts.folder}/{DOCUMENT}"
+        entries = arrival.session_document(artifacts.read(DOCUMENT) or b"", path)["apps"]
+    added = [one for one in entries if one["name"] not in launched and one.get("container", _MAIN) == _MAIN]
+    if not added:
+        return []
+    options = {"session": plan.session.id, "user": picked(plan.session.user, "uid", "gid"), "tokens": show_tokens({})}
+    there = [app["name"] for app in play.on(plan.main.agent, "apps.change", options)["apps"]]
+    app_urls.change(artifacts, {}, [one["name"] for one in added if one["name"] not in there])
+    return [one for one in added if one["name"] in there]
 
 
 def _parts(document: Json, params: Json) -> List[Tuple[Json, Json]]:
@@ -122,7 +144,7 @@ def _keep(artifacts: Artifacts, document: Json, apps: List[App], relays: Mapping
         elif app.name not in known or known[app.name].get("relay"):
             known[app.name] = tunnel_entry(document["session"]["id"], app, artifacts.folder)
     changed = {**document, "apps": list(known.values())}
-    artifacts.write_json("session.json", changed)
+    artifacts.write_json(DOCUMENT, changed)
     return changed
 
 

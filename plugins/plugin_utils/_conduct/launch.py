@@ -20,7 +20,7 @@ from ...module_utils._planning.batch_result import FAILURE
 from ...module_utils._planning.deployment import Deployment, lost_agents, network_patience
 from .._artifacts import Artifacts
 from . import resize
-from .apps import restart_apps
+from .apps import added_apps, restart_apps
 from .batch import run_command
 from .images import Wanted, check_exist, distribute
 from .losses import clean
@@ -106,7 +106,8 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
     if placed.makes_containers:
         # An app that has ended or failed in a container that stays is no reason to undo the others.
         await_apps(play, made, request.apps_timeout)
-    return record_running(play, placed.listed(plan), work)
+    added = added_apps(play, plan) if placed.outcome == "repair" else []
+    return record_running(play, placed.listed(plan), work, added)
 
 
 @contextmanager

@@ -57,14 +57,17 @@ def keep_result(artifacts: Artifacts, result: str, reason: str) -> None:
         artifacts.write_json(DOCUMENT, {**document, "command": {"result": result, "reason": reason}})
 
 
-def record_running(play: Play, plan: Plan, work: Deployment) -> str:
-    """Record that a session runs, and write C(session.json) and C(trace.json). Returns where the time of the launch went."""
+def record_running(play: Play, plan: Plan, work: Deployment, added: Sequence[Json] = ()) -> str:
+    """Record that a session runs, and write C(session.json) and C(trace.json). Returns where the time of the launch went.
+
+    C(added) are the entries of apps that the plan does not have.
+    """
     with play.phase("record"):
         recorded = record(play, "running", session=plan.session.id, launch=plan.session.launch)
     artifacts = Artifacts(play.artifacts, plan.session.name)
     timings = {**{phase.timing: 0.0 for phase in PHASES.values() if phase.timing}, **play.timings}
     document = session_document(plan, recorded["session"], work.address, timings, artifacts.folder)
-    artifacts.write_json(DOCUMENT, document)
+    artifacts.write_json(DOCUMENT, {**document, "apps": [*document["apps"], *added]})
     entries = trace.notes()
     artifacts.write(trace.NAME, json.dumps(trace.trace_document(entries), separators=(",", ":")).encode())
     # The next session of this command has a trace of its own.

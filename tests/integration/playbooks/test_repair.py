@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from app_pages import urls
 from controller import Controller, Done, Session
 from cryptography.hazmat.primitives import serialization
 
@@ -68,12 +69,57 @@ def test_dead_and_removed(controller: Controller, session: Session) -> None:
     assert session.say("sub3", "ssh sub1 hostname; ssh sub2 hostname").split() == ["sub1", "sub2"]
 
 
+def paused(controller: Controller) -> tuple[str, str]:
+    """State and reason of the session in the list, by columns and as a program reads them."""
+    [listed] = [one for one in controller.sessions() if one["name"] == "mends"]
+    shown = controller.play("sessions", session_name="mends").check().text
+    assert "RUNNING (paused)" in shown
+    assert "sub1 on localhost is paused" in shown
+    assert listed["degraded"] == []
+    return listed["state"], next(one["state"] for one in listed["containers"] if one["hostname"] == "sub1")
+
+
+def test_a_pass_leaves_a_paused_container_alone_and_a_launch_lets_it_go_on(
+    controller: Controller, session: Session
+) -> None:
+    before = session.containers()
+    controller.client.pause(before["sub1"]["Id"])
+    assert paused(controller) == ("RUNNING", "paused")
+    assert controller.play("schedule").check().changed == 0
+    held = session.containers()
+    assert held["sub1"]["State"]["Paused"] is True
+    assert {host: one["State"]["StartedAt"] for host, one in held.items()} == {
+        host: one["State"]["StartedAt"] for host, one in before.items()
+    }
+    assert "RUNNING, sub1 would be brought back" in again(controller, "--check").check().text
+    assert session.containers()["sub1"]["State"]["Paused"] is True
+    assert "Session mends: RUNNING, sub1 brought back" in again(controller).check().text
+    assert session.containers() == before
+    assert session.say("main1", "ssh sub1 hostname") == "sub1"
+
+
+def test_an_app_that_was_added_to_main1_stays_in_the_files_of_the_session(
+    controller: Controller, session: Session
+) -> None:
+    board = {"name": "board", "port": 8100, "command": "exec python3 -m http.server 8100", "ready": "/"}
+    controller.play("session_apps", session_name="mends", session_apps=[board]).check()
+    entries, open_at = session.document["apps"], urls(session)["board"]
+    assert "board" in [entry["name"] for entry in entries]
+    for host in ("sub1", "main1"):
+        controller.client.kill(session.containers()[host]["Id"])
+        assert f"RUNNING, {host} brought back" in again(controller).check().text
+        assert session.document["apps"] == entries
+        assert urls(session)["board"] == open_at
+
+
 def test_main_removed(controller: Controller, session: Session) -> None:
-    """main1 gets the same port, so the same configuration of ssh works."""
+    """main1 gets the same port, so the same configuration of ssh works. An app that was added to it is gone."""
     before = session.containers()
     controller.client.remove_container(before["main1"]["Id"], force=True)
     again(controller).check()
     assert identity(session.containers()["main1"]) == identity(before["main1"])
+    assert [entry["name"] for entry in session.document["apps"]] == ["ssh"]
+    assert not (session.folder / "apps").exists() or urls(session) == {}
     assert session.say("main1", "ssh sub1 hostname") == "sub1"
     assert [row[1:3] for row in controller.rows()] == [("RUNNING", 0)]
 
@@ -144,5 +190,10 @@ def test_a_store_lost_while_nothing_runs_is_made_again(controller: Controller, s
     assert (listed["state"], len(listed["degraded"])) == ("RUNNING", 4)
     again(controller).check()
     assert session.say("main1", "ssh sub3 hostname") == "sub3"
+
+
+def test_a_session_with_a_paused_container_ends(controller: Controller, session: Session) -> None:
+    controller.client.pause(session.containers()["sub1"]["Id"])
     controller.terminate("mends").check()
     assert controller.engine() == {}
+    assert [row[1] for row in controller.rows()] == ["TERMINATED"]
