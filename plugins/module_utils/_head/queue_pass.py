@@ -27,7 +27,7 @@ from .row import Row
 from .store import Store
 from .transitions import end_over
 from .turns import Context, Turns, with_start
-from .upkeep import adopt, cancel_old, expire
+from .upkeep import adopt, cancel_old, expire, keep_pass, text_of
 from .usage import held_plans
 
 # The probable start is estimated for the first sessions of the queue that wait.
@@ -53,19 +53,13 @@ def begin(store: Store, owner: str, holder: Json, now: float, lease: float, *, t
         store.execute("UPDATE pass SET again = 1 WHERE owner = ?", (owner,))
         other: Json = json.loads(found[0][0])
         return other
-    values = (owner, _text(holder), now + lease)
+    values = (owner, text_of(holder), now + lease)
     store.execute("INSERT OR REPLACE INTO pass (owner, holder, lease) VALUES (?, ?, ?)", values)
     return None
 
 
-def keep(store: Store, owner: str, holder: Json, until: float) -> None:
-    """Extend the lease of the pass of this process, if it makes one: each launch takes its time."""
-    values = (until, owner, _text(holder))
-    store.execute("UPDATE pass SET lease = max(lease, ?) WHERE owner = ? AND holder = ?", values)
-
-
 def end(store: Store, owner: str, holder: Json) -> None:
-    store.execute("DELETE FROM pass WHERE owner = ? AND holder = ?", (owner, _text(holder)))
+    store.execute("DELETE FROM pass WHERE owner = ? AND holder = ?", (owner, text_of(holder)))
 
 
 def decide(store: Store, owner: str, tried: Collection[str], context: Context) -> Round:
@@ -86,12 +80,8 @@ def decide(store: Store, owner: str, tried: Collection[str], context: Context) -
     if is_last:
         end(store, owner, context.holder)
     store.execute("UPDATE pass SET again = 0 WHERE owner = ?", (owner,))
-    keep(store, owner, context.holder, context.now + context.lease)
+    keep_pass(store, context.holder, context.now + context.lease)
     return Round(tuple(fitting), tuple(row for row, _reason in waiting), is_last)
-
-
-def _text(holder: Json) -> str:
-    return json.dumps(holder, sort_keys=True)
 
 
 def _of_others(store: Store, turns: Turns, context: Context) -> Dict[str, str]:

@@ -29,7 +29,7 @@ from .kept_logs import keep_logs
 from .listing import list_sessions
 from .row import Row
 from .store import DamagedStoreError, FullStoreError, Store
-from .upkeep import adopt, removable
+from .upkeep import adopt, keep_pass, removable
 
 # How often a launch chooses another subnet, other ports and other names.
 _MOST_RETRIES = 3
@@ -135,6 +135,7 @@ def _terminating(store: Store, change: Change) -> Tuple[str, Row | None]:
         return before, row
     grace = row.plan.session.grace if row.plan else 0
     row.holder, row.lease = change.holder, change.now + change.lease + grace
+    keep_pass(store, change.holder, row.lease)
     if before == states.TERMINATING:
         store.save(row)
     else:

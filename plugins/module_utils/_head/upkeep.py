@@ -10,9 +10,11 @@ The engines' reports come in as documents; nothing here connects to an engine.
 
 from __future__ import annotations
 
+import json
 from typing import Iterable, Iterator, List, Sequence, Tuple
 
 from .._core import states
+from .._core.documents import Json
 from .._core.reports import Agent
 from .._planning.policy import SitePolicy
 from .._planning.policy_rules import too_long
@@ -68,6 +70,16 @@ def cancel_old(store: Store, site: SitePolicy, now: float) -> None:
 def is_lost(row: Row, now: float, takeover: str = "") -> bool:
     """Whether the controller that works on a session is lost. ``takeover`` is the launch of one that is known to be gone."""
     return row.lease < now or (bool(takeover) and takeover == row.launch)
+
+
+def keep_pass(store: Store, holder: Json, until: float) -> None:
+    """Extend the lease of the pass of this process, if it makes one: each launch and each end takes its time."""
+    store.execute("UPDATE pass SET lease = max(lease, ?) WHERE holder = ?", (until, text_of(holder)))
+
+
+def text_of(holder: Json) -> str:
+    """The holder of a pass as the store has it."""
+    return json.dumps(holder, sort_keys=True)
 
 
 def removable(store: Store, agents: Sequence[Agent]) -> Tuple[str, ...]:

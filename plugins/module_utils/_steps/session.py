@@ -16,13 +16,13 @@ from .._core.documents import Json
 from .._core.errors import EngineError
 from .._core.reports import Agent
 from .._core.states import ERROR, LIVE, PENDING, RUNNING
-from .._head import queue_pass
 from .._head.details import ended_apps
 from .._head.scheduler import Decision
 from .._head.scheduler import launch as launched
 from .._head.store import Store
 from .._head.transitions import Change, Recording
 from .._head.turns import Context
+from .._head.upkeep import keep_pass
 from .._planning.request import Request
 from .._planning.role_placement import never_fits
 from .step import Head
@@ -71,7 +71,7 @@ def place(
 def _placed(store: Store, request: Request, context: Context, folders: Sequence[str]) -> Json:
     """The decision, with the sessions that have ended meanwhile."""
     live = store.ids({PENDING, RUNNING})
-    queue_pass.keep(store, request.owner, context.holder, context.now + context.lease)
+    keep_pass(store, context.holder, context.now + context.lease)
     decision = launched(store, request, context)
     # The transaction is undone: nothing of the session is recorded.
     if decision.is_new and decision.verdict == "pending":

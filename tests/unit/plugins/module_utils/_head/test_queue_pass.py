@@ -17,10 +17,13 @@ from store_sessions import row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import Round, begin, decide, end, keep
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import ALL_OWNERS
+from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import Round, begin, decide, end
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Context
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import keep_pass
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import STRICT, Policy
 
@@ -164,12 +167,22 @@ def test_an_owner_has_one_pass_at_a_time(store: Store) -> None:
 
 def test_a_pass_whose_controller_is_gone_or_whose_lease_has_run_out_is_taken_over(store: Store) -> None:
     begin(store, "alice", MINE, 1000.0, 600.0)
-    keep(store, "alice", MINE, 1700.0)
-    keep(store, "alice", OTHER, 9000.0)
+    keep_pass(store, MINE, 1700.0)
+    keep_pass(store, OTHER, 9000.0)
     assert begin(store, "alice", OTHER, 1650.0, 600.0) == MINE
     assert begin(store, "alice", OTHER, 1650.0, 600.0, takeover=True) is None
     assert begin(store, "alice", MINE, 1650.0, 600.0) == OTHER
     assert begin(store, "alice", MINE, 2251.0, 600.0) is None
+
+
+@pytest.mark.parametrize("owner", ["alice", ALL_OWNERS])
+def test_an_end_that_takes_longer_than_the_lease_of_its_pass_extends_it(store: Store, owner: str) -> None:
+    """A session may have hours between TERM and KILL: no other pass begins meanwhile."""
+    running(store, request(name="slow", grace=3600), A)
+    begin(store, owner, MINE, 1000.0, 600.0)
+    CHANGES["terminating"](store, Change("", "slow", "alice", "", "", now=1100.0, lease=600.0, holder=MINE))
+    assert begin(store, owner, OTHER, 1100.0 + 600 + 3600, 600.0) == MINE
+    assert begin(store, owner, OTHER, 1101.0 + 600 + 3600, 600.0) is None
 
 
 def test_a_pass_makes_another_round_if_another_command_has_freed_something_meanwhile(store: Store) -> None:
