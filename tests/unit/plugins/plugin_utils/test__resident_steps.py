@@ -129,6 +129,13 @@ def leave(base: Path, idle: float = 30) -> int:
 
 
 @pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A directory with a short name, wherever pytest has its own: the path of a socket has at most 107 bytes."""
+    with TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
 def base(tmp_path: Path) -> Iterator[Path]:
     """The directory of a host on which a process stays."""
     process = leave(tmp_path / "tmp")
@@ -294,7 +301,7 @@ def test_it_ends_after_a_step_that_fails(base: Path) -> None:
 
 
 def test_it_ends_without_work_and_leaves_nothing(tmp_path: Path) -> None:
-    process = leave(tmp_path, 0.2)
+    process = leave(tmp_path, 3)
     eventually(lambda: not Path(f"/proc/{process}").exists())
     assert list(tmp_path.iterdir()) == []
     assert asked(tmp_path) is None
