@@ -38,13 +38,11 @@ del sys.path[0]
 CONFIG = Path(__file__).resolve().parent / "front_end.json"
 OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9])?")
 # The variables of a launch that a caller may set, without their prefix. The policy of the site limits their values.
-VARIABLES = frozenset(
-    (
-        "agents agents_policy apps authorized_keys bootstrap cluster_mode cluster_size command command_timeout "
-        "cpu_pinning cpus environment gpus grace idle_timeout image lifetime memory mounts no_new_privileges "
-        "on_failure pids preset priority read_only_root resource_group shm strategy terminate_when_done torchrun "
-        "torchrun_nodes torchrun_restarts wait"
-    ).split()
+VARIABLES = (
+    "agents agents_policy apps authorized_keys bootstrap cluster_mode cluster_size command command_timeout "
+    "cpu_pinning cpus environment gpus grace idle_timeout image lifetime memory mounts no_new_privileges "
+    "on_failure pids preset priority read_only_root resource_group shm strategy terminate_when_done torchrun "
+    "torchrun_nodes torchrun_restarts wait"
 )
 TEMPLATE = re.compile(r"\{\{|\{%|\{#|#jinja2:")
 _NAME, _SIZE = argument("name", type=check_name), argument("size", type=int)
@@ -137,8 +135,8 @@ def chosen(words: list[str]) -> dict[str, object]:
     values: dict[str, object] = {}
     for word in words:
         name, equals, text = word.partition("=")
-        if not equals or name not in VARIABLES:
-            refuse("%r must be VARIABLE=VALUE, with one of: %s" % (word, ", ".join(sorted(VARIABLES))))
+        if not equals or name not in VARIABLES.split():
+            refuse("%r must be VARIABLE=VALUE, with one of: %s" % (word, ", ".join(VARIABLES.split())))
         is_json = text[:1] in ("[", "{") and not TEMPLATE.search(text)
         try:
             values["session_" + name] = json.loads(text) if is_json else text
@@ -166,12 +164,11 @@ def play(config: dict[str, str], playbook: str, variables: dict[str, object]) ->
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="cluster-session-", suffix=".json") as file:
         json.dump(variables, file)
         file.flush()
-        path = str(Path(config["playbooks"]) / (playbook + ".yml"))
+        path = Path(config["playbooks"]) / (playbook + ".yml")
         own = [part for name in config.get("variables_files", "").split() for part in ("-e", "@" + name)]
         # The last file has precedence.
-        command = [config["ansible_playbook"], "-i", config["inventory"], path, *own, "-e", "@" + file.name]
-        folder = Path(config["playbooks"]).parent
-        return run_apart(command, folder, environment(config))
+        command = [config["ansible_playbook"], "-i", config["inventory"], str(path), *own, "-e", "@" + file.name]
+        return run_apart(command, path.parents[1], environment(config))
 
 
 def run_apart(command: list[str], folder: Path, variables: dict[str, str]) -> int:

@@ -46,9 +46,8 @@ def _add(asked: argparse.Namespace) -> int:
     if not asked.addresses or (asked.host and len(asked.addresses) > 1):
         raise MisuseError("hosts add needs [USER@]ADDRESS, and --name is for a single one")
     entries = entries_of(asked.addresses, asked.host or "")
-    text = with_hosts(
-        (file.read_text(encoding="utf-8") if file.exists() else "") or EMPTY, entries, head=bool(asked.head)
-    )
+    former = file.read_text(encoding="utf-8") if file.exists() else ""
+    text = with_hosts(former or EMPTY, entries, head=bool(asked.head))
     asked.inventory = [str(file)]
     if asked.show:
         return play_all(asked)

@@ -80,10 +80,7 @@ def _up(asked: argparse.Namespace) -> List[Line]:
     """A launch for each session file, or of a session like another."""
     if not asked.files and not asked.session_like:
         raise MisuseError("up needs a session file, or --like NAME")
-    for name in asked.files:
-        if not os.path.isfile(name):
-            raise MisuseError(f"{name}: there is no such session file")
-    return [_line(asked, "-e", f"@{name}") for name in asked.files] or [_line(asked)]
+    return [_line(asked, "-e", f"@{places.session_file(name)}") for name in asked.files] or [_line(asked)]
 
 
 def _scale(asked: argparse.Namespace) -> List[Line]:
@@ -98,7 +95,7 @@ def _down(asked: argparse.Namespace) -> List[Line]:
 
 def _end(asked: argparse.Namespace, name: str) -> Line:
     if os.path.isfile(name) and name.endswith((".yml", ".yaml", ".json")):
-        return _line(asked, "-e", f"@{name}")
+        return _line(asked, "-e", f"@{places.session_file(name)}")
     return _line(asked, session_name=name if asked.session_many else check_name(name))
 
 

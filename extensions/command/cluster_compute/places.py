@@ -22,6 +22,14 @@ NO_INVENTORY = (
     "no inventory: name one with -i FILE or ANSIBLE_INVENTORY, write hosts.yml into this directory (cluster-compute "
     "init asks for the hosts), or use this machine with --local"
 )
+NO_FILES = (
+    "session %s has no files in %s: only the machine that launched it has its keys; if the inventory or the session file sets "
+    "session_artifacts, repeat it as -e session_artifacts=DIRECTORY"
+)
+NO_VARIABLES = (
+    "%s%s: %s; a session file is YAML, with a variable and its value on each line, such as session_name: train, and lists and "
+    "dictionaries indented below their variable"
+)
 
 
 def collection() -> Path:
@@ -68,6 +76,27 @@ def inventory(asked: argparse.Namespace, environment: Mapping[str, str]) -> List
     raise MisuseError(NO_INVENTORY)
 
 
+def session_file(name: str) -> str:
+    """The name of a session file, or MisuseError if it is missing or no YAML: Ansible repeats its own message for each format of
+    an inventory.
+    """
+    if not os.path.isfile(name):
+        raise MisuseError(f"{name}: there is no such session file")
+    mark, why = None, "there are no variables in it"
+    try:
+        import yaml  # it comes with Ansible, which may have another Python
+
+        text = Path(name).read_text(encoding="utf-8")
+        # Ansible reads JSON and vaults by itself.
+        if text.startswith(("{", "$ANSIBLE_VAULT")) or isinstance(yaml.compose(text), yaml.MappingNode):
+            return name
+    except ImportError:
+        return name
+    except (yaml.YAMLError, ValueError) as error:
+        mark, why = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error).splitlines()[0]
+    raise MisuseError(NO_VARIABLES % (name, f", line {mark.line + 1}" if mark else "", why))
+
+
 def artifacts(asked: argparse.Namespace) -> Path:
     """The directory with the files of sessions, as the option ``-e session_artifacts=…`` names it, or the default."""
     chosen = [text.partition("=")[2] for text in asked.variables if text.startswith("session_artifacts=")]
@@ -107,8 +136,5 @@ def document(asked: argparse.Namespace, name: str) -> Dict[str, Any]:
     try:
         loaded: Dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        raise MisuseError(
-            f"session {name} has no files in {file.parent.parent}: only the machine that launched it has its keys; "
-            "if the inventory or the session file sets session_artifacts, repeat it as -e session_artifacts=DIRECTORY"
-        ) from None
+        raise MisuseError(NO_FILES % (name, file.parent.parent)) from None
     return loaded

@@ -156,6 +156,34 @@ def test_a_session_file_is_passed_as_it_is(capsys: pytest.CaptureFixture[str]) -
     assert refusal(capsys, "-i", "h", "up", "absent.yml") == "absent.yml: there is no such session file"
 
 
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"session_name: train\n  session_image: lab\n", "train.yml, line 2: mapping values are not allowed here"),
+        (b"session_apps: [lab\n", "train.yml, line 2: expected ',' or ']', but got '<stream end>'"),
+        (b"- session_name: train\n", "train.yml: there are no variables in it"),
+        (b"", "train.yml: there are no variables in it"),
+        (b"session_name: a\0", "train.yml: unacceptable character #x0000: special characters are not allowed"),
+        (b"\xff: 1\n", "train.yml: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
+    ],
+)
+def test_a_session_file_that_is_no_yaml_is_refused_in_one_message(
+    content: bytes, found: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("train.yml").write_bytes(content)
+    for verb in ("up", "down"):
+        said = refusal(capsys, "-i", "h", verb, "train.yml")
+        assert said.startswith(f"{found}; a session file is YAML, with a variable and its value on each line")
+
+
+@pytest.mark.parametrize(
+    "content", ['{\n\t"session_name": "train"}', "$ANSIBLE_VAULT;1.1;AES256\n3362\n", "a: !vault x\n"]
+)
+def test_what_ansible_reads_besides_plain_yaml_is_left_to_it(content: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("train.yml").write_text(content)
+    assert shown(capsys, "-i", "h", "up", "train.yml")[0][3:] == ["-e", "@train.yml"]
+
+
 def test_options_stand_before_or_after_the_verb_and_not_in_a_command() -> None:
     asked = read(
         ["-e", "a=1", "--json", "exec", "train", "-i", "h", "-v", "-K", "-e", "b=2", "--", "ls", "-v", "--json"]

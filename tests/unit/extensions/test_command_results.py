@@ -53,7 +53,7 @@ def test_exit_codes_are_few(playbook: Path, capfd: pytest.CaptureFixture[str], t
 
 
 def test_a_session_that_waits_has_an_exit_code_of_its_own(playbook: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    Path("train.yml").touch()
+    Path("train.yml").write_text("session_name: train\n")
     for state, code in (("PENDING", 3), ("RUNNING", 0)):
         stand_in(playbook, 0, "session", {"sessions": [{"name": "train", "state": state}]})
         assert main(["-i", "h", "up", "train.yml"]) == code
@@ -238,21 +238,52 @@ def test_init_asks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
     }
 
 
-def test_a_tunnel_ends_with_the_command(tmp_path: Path, home: Path) -> None:
+# TERM arrives before the command can know the tunnel that it has begun.
+AT_ONCE = """
+import os, signal, subprocess, sys
+
+sys.path.insert(0, sys.argv.pop(1))
+from cluster_compute.__main__ import main
+
+begin = subprocess.Popen
+
+
+def begun(words, **options):
+    process = begin(words, **options)
+    if "-NT" in words:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return process
+
+
+subprocess.Popen = begun
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_tunnel_ends_with_the_command(at_once: bool, tmp_path: Path, home: Path) -> None:
+    """As after Ctrl-C, the exit code is that of an interruption."""
     session(home, "train")
     ssh = tmp_path / "bin/ssh"
     ssh.parent.mkdir()
-    ssh.write_text('#!/bin/sh\n[ "$1" != -G ] || exit 0\necho\nexec sleep 60\n')
+    ssh.write_text('#!/bin/sh\n[ "$1" != -G ] || exit 0\necho\ntrap "exit 255" TERM; sleep 60 >/dev/null 2>&1 & wait\n')
     ssh.chmod(0o755)
-    command = [sys.executable, str(ROOT / "extensions/command/cluster_compute"), "open", "train", "lab"]
+    package = ROOT / "extensions/command/cluster_compute"
+    begin = ["-c", AT_ONCE, str(package.parent)] if at_once else [str(package)]
     environment = {**os.environ, "PATH": f"{ssh.parent}:{os.environ['PATH']}"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    process = subprocess.Popen(
+        [sys.executable, *begin, "open", "train", "lab"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+    )
     assert process.stdout
-    assert process.stdout.readline().startswith(b"lab ")
-    process.terminate()
+    if not at_once:
+        assert process.stdout.readline().startswith(b"lab ")
+        process.terminate()
     # Standard error is also that of ssh: its end is the end of both.
     process.communicate(timeout=30)
-    assert process.returncode == 1
+    assert process.returncode == 130
 
 
 # Completion
