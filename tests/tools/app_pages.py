@@ -5,13 +5,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import browser
-from controller import Session
+from controller import ROOT, Session
+from playbook_runs import kill_family
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
@@ -26,6 +31,21 @@ def urls(session: Session) -> dict[str, str]:
 
 def tokens(session: Session) -> list[str]:
     return [url.rpartition("token=")[2] for url in urls(session).values()]
+
+
+@contextmanager
+def opened(session: Session, app: str) -> Iterator[str]:
+    """The URL of an app while ``cluster-compute open`` runs."""
+    own = ["-e", f"session_artifacts={session.controller.artifacts}"]
+    command = [sys.executable, str(ROOT / "extensions/command/cluster_compute"), *own, "open", session.name, app]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            name, url = process.stdout.readline().split()
+            assert name == app
+            yield url
+        finally:
+            kill_family(process.pid)
 
 
 def elements(page: WebDriver, selector: str) -> list[Any]:

@@ -1,15 +1,17 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Roles over three agents, each in its own resource group: names, TensorFlow's cluster, another size in the middle, a repair, an end."""
+"""Roles over three agents, each in its own resource group: names, TensorFlow's cluster, apps, another size in the middle, a repair, an end."""
 
 from __future__ import annotations
 
 import itertools
 import json
+import re
 from typing import Any
 
 from agents_lab import NAMES, Agents, Lab
+from app_pages import get, opened
 from controller import Done, Session
 from lost_hosts import places
 
@@ -18,21 +20,36 @@ GROUPS = {
 }
 ASK = 'import socket; socket.create_connection(("ps1", 12345), 10)'
 PAIRS = "for a in {hosts}; do ssh $a 'for b in {hosts}; do ssh $b echo $BACKENDAI_CLUSTER_HOST \\$BACKENDAI_CLUSTER_HOST; done'; done"
+# It shows the hostname of its container.
+PAGE = "mkdir -p {0}; cd {0}; hostname >index.html; exec python3 -m http.server $APP_PORT"
 BEGAN = "cut -d' ' -f22 /proc/1/stat; cat /proc/sys/kernel/random/boot_id"
 
 
+def app(name: str, port: int) -> list[dict[str, Any]]:
+    return [{"name": name, "port": port, "command": PAGE.format(name), "ready": "/"}]
+
+
 def roles(ps: int) -> list[dict[str, Any]]:
-    """A head and parameter servers on agents without GPUs, and a worker for each agent with GPUs."""
+    """A head and parameter servers on agents without GPUs, and a worker for each agent with GPUs. Each role has another app."""
     server = {"command": "exec python3 -m http.server 12345", "ready": 12345}
     return [
         {"name": "main", "resource_group": "cpu"},
-        {"name": "ps", "size": ps, "resource_group": "cpu", "cpus": 0.1, "per_agent": 1, **server},
+        {
+            "name": "ps",
+            "size": ps,
+            "resource_group": "cpu",
+            "cpus": 0.1,
+            "per_agent": 1,
+            "apps": app("shards", 6002),
+            **server,
+        },
         {
             "name": "worker",
             "size": 2,
             "resource_group": "gpu",
             "cpus": 0.3,
             "per_agent": 1,
+            "apps": app("board", 6003),
             "after": ["ps"],
             "command": f"python3 -c '{ASK}'",
             "ready": "test -e /etc/cluster-compute/run/*/exit_code",
@@ -41,7 +58,12 @@ def roles(ps: int) -> list[dict[str, Any]]:
 
 
 def launch(agents: Agents, ps: int) -> Done:
-    wanted = {"session_cluster_mode": "multi-node", "session_resource_group": "cpu", "session_cpus": 0.2}
+    wanted: dict[str, Any] = {
+        "session_cluster_mode": "multi-node",
+        "session_resource_group": "cpu",
+        "session_cpus": 0.2,
+    }
+    wanted["session_apps"] = app("overview", 6001)
     return agents.launch("spread", session_roles=roles(ps), **wanted, **GROUPS).check()
 
 
@@ -61,6 +83,18 @@ def check_members(session: Session, ps: int) -> None:
         assert session.say(host, "cat /etc/cluster-compute/hostnames").split() == hosts
 
 
+def check_apps(agents: Agents, session: Session) -> None:
+    """Each app answers in the first container of its role: that of main1 at a port of its agent, the others by SSH through main1."""
+    placed = places(agents, "spread")
+    [listed] = agents.sessions(session_name="spread")
+    found = {one["name"]: (one["agent"], bool(one["port"])) for one in listed["apps"]}
+    hosts = {"overview": "main1", "shards": "ps1", "board": "worker1"}
+    assert found == {name: (placed[host], host == "main1") for name, host in hosts.items()}
+    for name, host in hosts.items():
+        with opened(session, name) as url:
+            assert get(url).strip() == host
+
+
 def test_roles_over_agents_change_are_repaired_and_end(agents: Agents, lab: Lab) -> None:
     launch(agents, 1)
     session = Session(agents, "spread")
@@ -68,6 +102,7 @@ def test_roles_over_agents_change_are_repaired_and_end(agents: Agents, lab: Lab)
     assert {before["worker1"], before["worker2"]} == {"agent2", "agent3"}
     assert {before["main1"], before["ps1"]} <= {"agent1", "agent2"}
     check_members(session, 1)
+    check_apps(agents, session)
     began = {host: session.say(host, BEGAN) for host in before}
 
     assert "Session spread: RUNNING, ps2 added" in launch(agents, 2).text
@@ -82,11 +117,13 @@ def test_roles_over_agents_change_are_repaired_and_end(agents: Agents, lab: Lab)
     )
 
     prefix = session.document["session"]["owner"] + ".spread."
-    for host in ("ps2", "worker2"):
+    for host in ("ps2", "worker1"):
         lab.shell(grown[host], f"docker rm --force {prefix}{host}").check()
-    assert "RUNNING, ps2, worker2 brought back" in launch(agents, 2).text
+    text = launch(agents, 2).text
+    assert re.search("RUNNING, (ps2, worker1|worker1, ps2) brought back", text), text
     assert places(agents, "spread") == grown
-    assert session.say("worker2", "cat /etc/cluster-compute/run/*/exit_code") == "0"
+    check_apps(agents, session)
+    assert session.say("worker1", "cat /etc/cluster-compute/run/*/exit_code") == "0"
     check_members(session, 2)
 
     assert "RUNNING, ps2 removed" in launch(agents, 1).text

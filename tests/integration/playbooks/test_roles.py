@@ -7,17 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from app_pages import get, urls
-from controller import ROOT, Controller, Session
+from app_pages import get, opened, urls
+from controller import Controller, Session
 from engine_lab import IMAGE, make_image
-from playbook_runs import kill_family
 from servers import until
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
@@ -227,21 +222,6 @@ def test_an_app_of_main1_leads_to_a_service_of_another_role(controller: Controll
     [found] = [one for one in session.document["apps"] if one["name"] == "board"]
     assert get(f"http://{found['address']}:{found['port']}/name") == "worker1\n"
     controller.terminate("serves").check()
-
-
-@contextmanager
-def opened(session: Session, app: str) -> Iterator[str]:
-    """The URL of an app while ``cluster-compute open`` runs."""
-    own = ["-e", f"session_artifacts={session.controller.artifacts}"]
-    command = [sys.executable, str(ROOT / "extensions/command/cluster_compute"), *own, "open", session.name, app]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            name, url = process.stdout.readline().split()
-            assert name == app
-            yield url
-        finally:
-            kill_family(process.pid)
 
 
 @pytest.fixture(scope="module")
