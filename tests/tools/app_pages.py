@@ -16,7 +16,6 @@ from typing import Any
 
 import browser
 from controller import ROOT, Session
-from playbook_runs import kill_family
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
@@ -35,7 +34,7 @@ def tokens(session: Session) -> list[str]:
 
 @contextmanager
 def opened(session: Session, app: str) -> Iterator[str]:
-    """The URL of an app while ``cluster-compute open`` runs."""
+    """The URL of an app while ``cluster-compute open`` runs. TERM ends it, as an interruption."""
     own = ["-e", f"session_artifacts={session.controller.artifacts}"]
     command = [sys.executable, str(ROOT / "extensions/command/cluster_compute"), *own, "open", session.name, app]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
@@ -45,7 +44,8 @@ def opened(session: Session, app: str) -> Iterator[str]:
             assert name == app
             yield url
         finally:
-            kill_family(process.pid)
+            process.terminate()
+    assert process.returncode == 130
 
 
 def elements(page: WebDriver, selector: str) -> list[Any]:
