@@ -22,6 +22,7 @@ T4 = "GPU-4c1f0f2e-6f0a-4b57-9a11-0a44c9d01e10"
 A100 = ("GPU-e86cb44c-6756-fd30-cd4a-1e6da3caf9b0", "GPU-5c89852c-d268-c3f3-1b07-005d5ae1dc3f")
 MIG = ("MIG-c7384736-a75d-5afc-978f-d2f1294409fd", "MIG-a28ad590-3fda-56dd-84fc-0a0b96edc58d")
 H100 = ("GPU-0d6a3f0b-17c3-4b2f-8a3e-2f1be0a45c01", "GPU-91b6c7d8-5e21-4f70-b0c9-6d3a8e7f1202")
+H200 = "GPU-2d6f0a51-8b3c-4e97-a1d4-93c7e05b6f28"
 RTX = "GPU-7f3ad2c5-90e4-41b8-8c6d-b5e1f4027a90"
 # As nvidia-smi -L lists them.
 LISTED = f"""\
@@ -30,7 +31,7 @@ GPU 0: NVIDIA A100-SXM4-40GB (UUID: {A100[0]})
   MIG 3g.20gb     Device  1: (UUID: {MIG[1]})
 GPU 1: NVIDIA A100-SXM4-40GB (UUID: {A100[1]})
 """
-DEVICES = {"t4": [T4], "a100_mig": [*MIG, A100[1]], "h100": list(H100), "rtx4090": [RTX]}
+DEVICES = {"t4": [T4], "a100_mig": [*MIG, A100[1]], "h100": list(H100), "h200": [H200], "rtx4090": [RTX]}
 # A message of the kernel, as /dev/kmsg gives it, and a line that belongs to it.
 MESSAGE = "6,1234,5678901,-;NVRM: Xid (PCI:{}): {}, pid=77, name=python3, something\n SUBSYSTEM=pci\n"
 
@@ -62,6 +63,18 @@ def checked(model: str, text: str, tmp_path: Path, code: int = 0, kernel: str = 
 @pytest.mark.parametrize("model", sorted(LOGS))
 def test_each_model_without_a_fault_is_green(model: str, tmp_path: Path) -> None:
     assert checked(model, LOGS[model], tmp_path) == {}
+
+
+def test_a_recorded_fault_of_a_program_leaves_its_gpu_green(tmp_path: Path) -> None:
+    kernel = (
+        "3,611,217045514,-;NVRM: GPU Board Serial Number: 1650000000000\n"
+        "3,612,217045515,-;NVRM: Xid (PCI:0000:00:06): {}, pid=5848, name=share, channel 0x0000000f, intr 00000000. MMU Fault: "
+        "ENGINE GRAPHICS GPC4 GPCCLIENT_T1_0 faulted @ 0x0_00000000. Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_WRITE\n"
+    )
+    assert checked("h200", LOGS["h200"], tmp_path, kernel=kernel.format(31)) == {}
+    assert checked("h200", LOGS["h200"], tmp_path, kernel=kernel.format(63)) == {
+        H200: (YELLOW, "XID 63 since the start of the host")
+    }
 
 
 ROWS = "remapped_rows/remapped_row_"

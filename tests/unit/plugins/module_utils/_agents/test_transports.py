@@ -59,7 +59,7 @@ def test_the_examples() -> None:
     [
         (NVSWITCH, (4, 6)),
         (BRIDGED, (3, 1)),
-        ("\tGPU0\tCPU Affinity\nGPU0\t X \t0-15\n", (1, 0)),
+        ("\t\x1b[4mGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m\nGPU0\t X \t0-15\t0\t\tN/A\n", (1, 0)),
         ("\tGPU0\tGPU1\nGPU0", (2, 0)),
         ("Failed to initialize NVML: Driver/library version mismatch\n", (0, 0)),
         ("", (0, 0)),
