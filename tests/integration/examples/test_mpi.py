@@ -15,3 +15,15 @@ def test_mpirun_fills_the_slots_of_all_containers(controller: Controller, image:
     session = controller.launched("slots", session_image=image("mpi"), **PAIRS)
     check_slots(session, r"mpirun \(Open MPI\) 4")
     controller.terminate(session.name).check()
+
+
+def test_apt_leaves_no_packages_in_an_environment(controller: Controller, image: Callable[..., str]) -> None:
+    """The image of the environment mpi had 100 MB of packages that were installed, and 80 MB of caches."""
+    client = controller.client
+    container = client.create_container(image("mpi"), ["find", "/var/cache/apt", "-type", "f", "-size", "+0"])
+    try:
+        client.start(container)
+        assert client.wait(container)["StatusCode"] == 0
+        assert client.logs(container) == b""
+    finally:
+        client.remove_container(container, force=True)
