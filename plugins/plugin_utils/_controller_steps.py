@@ -112,19 +112,22 @@ def commit_container(place: Controller) -> Json:
     return conducted(place.action, place.variables, commit)
 
 
-def check_root(place: Controller) -> Json:
-    """Whether the task runs as root, with the reason if it does not.
+def check_root(place: Controller, script: str = "") -> Json:
+    """Whether the task runs as root, with the reason if it does not; then the C(lines) that a script prints.
 
     Before ansible-core 2.19 sudo's refusal is the result of a command, since then it is an exception.
     """
+    as_root = f'[ "$(id -u)" != 0 ] || (\n{script}\n)\n' if script else ""
     try:
-        answer = place.action._low_level_execute_command("id -u")
+        answer = place.action._low_level_execute_command(as_root + "id -u")
     except AnsibleConnectionFailure:
         raise
     except AnsibleError as error:
-        return {"is_root": False, "reason": _refusal(str(error))}
-    is_root = answer["rc"] == 0 and answer["stdout"].split()[-1:] == ["0"]
-    return {"is_root": is_root, "reason": "" if is_root else _refusal(answer["stderr"] or answer["stdout"])}
+        return {"is_root": False, "reason": _refusal(str(error)), "lines": []}
+    *lines, user = answer["stdout"].splitlines() or [""]
+    if answer["rc"] == 0 and user.strip() == "0":
+        return {"is_root": True, "reason": "", "lines": [line.strip() for line in lines]}
+    return {"is_root": False, "reason": _refusal(answer["stderr"] or answer["stdout"]), "lines": []}
 
 
 def _refusal(text: str) -> str:

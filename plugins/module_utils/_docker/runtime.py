@@ -74,6 +74,16 @@ def newest(volumes: Sequence[Json], edition: str) -> str:
     return max(complete, key=lambda volume: str(volume.get("CreatedAt")), default={"Name": ""})["Name"]
 
 
+def is_installed(engine: Engine, image: Json, edition: str) -> bool:
+    """Whether the volume that belongs to the image and these scripts is complete, and no other runtime is there."""
+    version = digest([content_of(image), edition])
+    name = RUNTIME_VOLUME_PREFIX + version
+    found = {
+        volume["Name"]: (volume.get("Labels") or {}).get(LABEL_RUNTIME) for volume in engine.volumes(LABEL_RUNTIME)
+    }
+    return found == {name: version, name + COMPLETE: version}
+
+
 def install_runtime(engine: Engine, image: str, scripts: Scripts, *, check: bool) -> Json:
     """Fill the volume that belongs to the image and the scripts, if it is not complete, and remove older ones without a user."""
     found = engine.image(image)

@@ -2,21 +2,92 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The step that fills the volume of the SSH runtime."""
+"""The steps that make a host an agent: what it lacks, and the volume of the SSH runtime."""
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
-from typing import Sequence
+import grp
+import os
+import shutil
+import subprocess
+from contextlib import suppress
+from typing import List, Sequence
 
-from .._core.constants import REFERENCE_IMAGE
+from .._core.constants import LABEL, REFERENCE_IMAGE
 from .._core.documents import Json
+from .._core.errors import EngineError, LibraryError
 from .._docker.client import Engine
-from .._docker.runtime import Scripts, install_runtime
+from .._docker.reports import image_labels
+from .._docker.runtime import Scripts, install_runtime, is_installed
+from . import swarm
 from .step import Agent
+
+_GROUP = "docker"
+_FIREWALLS = ("firewall-cmd", "ufw")
+_DRIVER = "/proc/driver/nvidia/version"
+_SBIN = ":/usr/local/sbin:/usr/sbin:/sbin"
+
+
+def examine(
+    agent: Agent,
+    docker: Sequence[str],
+    users: Sequence[str] = (),
+    in_swarm: bool = False,
+    addresses: List[str] | None = None,
+    image: str = REFERENCE_IMAGE,
+    needed: bool = False,
+    deadline: int = 60,
+) -> Json:
+    """What this user finds on a host, for tasks that only an unfit host needs.
+
+    C(engine) and C(sdk) say whether the engine answers and the Docker SDK is there; with C(needed), an error says why not.
+    """
+    found: Json = {
+        "engine": False,
+        "sdk": True,
+        "is_root": os.geteuid() == 0,
+        "has_users": set(users) <= set(_members()),
+        "firewalls": [name for name in _FIREWALLS if shutil.which(name, path=os.environ.get("PATH", "") + _SBIN)],
+    }
+    try:
+        engine = agent.connect(Engine)
+        info, reference = engine.info(), engine.image(image) or {}
+        place = swarm.describe(agent, addresses, deadline=deadline)["swarm"] if in_swarm else None
+        has_runtime = bool(reference) and is_installed(engine, reference, agent.edition)
+    except (EngineError, LibraryError) as error:
+        if needed:
+            raise
+        is_absent = isinstance(error, LibraryError)
+        return {**found, "sdk": not is_absent, "engine": is_absent and _answers(docker)}
+    return {
+        **found,
+        # The role works with the program, too.
+        "engine": shutil.which(docker[0]) is not None,
+        "image": image_labels(reference).get(LABEL + "image", ""),
+        "has_runtime": has_runtime,
+        "lacks_gpu_runtime": os.path.exists(_DRIVER) and "nvidia" not in (info.get("Runtimes") or ()),
+        "swarm": place,
+    }
 
 
 def install(agent: Agent, scripts: Json, applets: Sequence[str], image: str = REFERENCE_IMAGE) -> Json:
     """Fill the volume of the SSH runtime from the reference image, with these scripts by name, unless it is there."""
     engine = agent.connect(Engine)
     return install_runtime(engine, image, Scripts(scripts, list(applets)), check=agent.check)
+
+
+def _members() -> List[str]:
+    """The users whom the group of the engine lists."""
+    with suppress(KeyError):
+        return grp.getgrnam(_GROUP).gr_mem
+    return []
+
+
+def _answers(docker: Sequence[str]) -> bool:
+    """Whether the engine answers its program."""
+    try:
+        asked = subprocess.run([*docker, "version"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    except OSError:
+        return False
+    return asked.returncode == 0

@@ -107,15 +107,16 @@ def test_a_build_uses_the_sources_of_the_distribution_itself(
 
 def test_another_content_of_the_reference_image_is_another_version(tmp_path: Path) -> None:
     """The label of an image says what it was made from, so that an agent with an older image gets a new one."""
-    files = tmp_path / "files"
-    files.mkdir()
+    copy = tmp_path / "image"
+    files = copy / "files"
+    files.mkdir(parents=True)
     for name in ("make_runtime.sh", "applets"):
         (files / name).write_bytes((ROLE / "files" / name).read_bytes())
-    own, copied = version_of(ROLE), version_of(tmp_path)
+    own, copied = version_of(ROLE), version_of(copy)
     assert own == copied
     assert re.fullmatch("[0-9a-f]{16}", own)
     (files / "applets").write_text("sh\n")
-    assert version_of(tmp_path) != own
+    assert version_of(copy) != own
     assert version_of(ROLE, packages={"Debian": ["bash"]}) != own
 
 

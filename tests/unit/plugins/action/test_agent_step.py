@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,9 +27,11 @@ class Played(agent_step.ActionModule):  # type: ignore[misc]
     """The action on a host that has these answers: to a command, and to the step of an agent."""
 
     answer: Any = None
+    asked = ""
 
     def _low_level_execute_command(self, command: str) -> Json:
-        assert command == "id -u"
+        assert command.endswith("id -u")
+        self.asked = command
         if isinstance(self.answer, Exception):
             raise self.answer
         return dict(self.answer)
@@ -154,6 +157,19 @@ def test_a_user_who_cannot_become_root_is_a_result_with_the_reason(answer: Any, 
 def test_root_is_root() -> None:
     result = made("root.check", {"rc": 0, "stdout": "0\r\n", "stderr": "warning: no tty"}).run()
     assert (result["is_root"], result["reason"]) == (True, "")
+
+
+def test_a_script_runs_as_root_alone_and_its_lines_are_what_it_prints() -> None:
+    """The commands are run in a shell for real, without and with root's ID."""
+    action = made(
+        "root.check", {"rc": 0, "stdout": "fit\r\nmissing\r\n0\r\n", "stderr": ""}, params={"script": "echo $0"}
+    )
+    assert action.run()["lines"] == ["fit", "missing"]
+    for user, said in (("1000", "1000\n"), ("0", "run\n0\n")):
+        shell = ["sh", "-c", f"id() {{ echo {user}; }}\n{action.asked}", "run"]
+        assert subprocess.run(shell, check=True, capture_output=True, text=True).stdout == said
+    refused = made("root.check", {"rc": 0, "stdout": "1000\n", "stderr": ""}, params={"script": "echo fit"}).run()
+    assert (refused["is_root"], refused["lines"]) == (False, [])
 
 
 def test_an_unavailable_host_is_a_failure() -> None:

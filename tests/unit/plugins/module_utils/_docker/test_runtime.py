@@ -16,6 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime im
     COMPLETE,
     Scripts,
     install_runtime,
+    is_installed,
     newest,
 )
 from ansible_collections.cluster.compute.plugins.plugin_utils._runtime_scripts import runtime_scripts
@@ -137,6 +138,25 @@ def test_a_runtime_is_installed_once_and_a_half_filled_volume_again() -> None:
     del engine.kept[name + COMPLETE]
     assert install(engine)["changed"]
     assert newest(engine.volumes(""), SCRIPTS.edition) == name
+
+
+def test_a_runtime_is_looked_at_again_until_it_is_complete_and_alone() -> None:
+    """An older one that a session mounts is removed when that has ended."""
+
+    def is_alone() -> bool:
+        return is_installed(engine, engine.image("reference"), SCRIPTS.edition)  # type: ignore[arg-type]
+
+    engine = Engine()
+    assert not is_alone()
+    name = install(engine)["volume"]
+    assert is_alone()
+    assert not is_installed(engine, engine.image("reference"), "another")  # type: ignore[arg-type]
+    engine.kept[PREFIX + "old"] = volume(PREFIX + "old")
+    assert not is_alone()
+    install(engine)
+    assert is_alone()
+    del engine.kept[name + COMPLETE]
+    assert not is_alone()
 
 
 def test_another_image_fills_another_volume_and_a_session_keeps_its_own() -> None:
