@@ -279,9 +279,9 @@ class Drill(Steps):
         lost = f"sleep 5; iptables -I INPUT {REJECT}; {freeze}; iptables -D INPUT {REJECT}"
         begun, message = time.monotonic(), ""
         self._begin(agent, lost)
-        time.sleep(LOST_AFTER)
         # The first pass notices it, a later one moves the session, once a manager of the Swarm has lost the host, too.
         while not message and time.monotonic() < begun + LOST_SECONDS:
+            time.sleep(LOST_AFTER)
             message = next((line for line in self._pass().text.splitlines() if f"in place of {agent}" in line), "")
         time.sleep(max(0.0, begun + LOST_SECONDS + LOST_AFTER - time.monotonic()))
         self._pass()

@@ -16,6 +16,8 @@ import pytest
 from agents_lab import Agents, Lab
 
 HOST = "agent2"
+# The tasks of the role that these tests are about.
+GPU = ("--tags", "gpu", "--limit", HOST)
 REPOSITORY = "Types: deb\nURIs: file:/opt/toolkit\nSuites: ./\nTrusted: yes\n"
 NVIDIA_CTK = r"""#!/usr/bin/python3
 import json, sys
@@ -75,20 +77,20 @@ def driver(lab: Lab) -> Iterator[Lab]:
 
 
 def test_a_host_with_the_driver_gets_the_runtime_and_its_containers_keep_running(driver: Lab, agents: Agents) -> None:
-    assert agents.play("provision_agents", "--limit", HOST).check().changed == 0
+    assert agents.play("provision_agents", *GPU).check().changed == 0
     assert "nvidia" not in driver.shell(HOST, RUNTIMES).text
     agents.launch("train", session_agents=[HOST]).check()
     before = driver.held(HOST)
     wanted = {"agent_gpu_toolkit": True, "agent_gpu_repository": REPOSITORY}
-    assert agents.play("provision_agents", "--limit", HOST, **wanted).check().changed > 0
+    assert agents.play("provision_agents", *GPU, **wanted).check().changed > 0
     assert '"nvidia"' in driver.shell(HOST, RUNTIMES).text
     assert driver.held(HOST) == before
     assert "Up" in driver.shell(HOST, "docker ps --filter label=cluster.compute.session --format '{{.Status}}'").text
-    assert agents.play("provision_agents", "--limit", HOST, **wanted).check().changed == 0
+    assert agents.play("provision_agents", *GPU, **wanted).check().changed == 0
 
 
 def test_without_a_repository_that_has_it_the_host_is_named(driver: Lab, agents: Agents) -> None:
-    done = agents.play("provision_agents", "--limit", HOST, agent_gpu_toolkit=True)
+    done = agents.play("provision_agents", *GPU, agent_gpu_toolkit=True)
     assert done.code != 0
     assert "agent2: the NVIDIA Container Toolkit was not installed" in done.text
     assert "set agent_gpu_repository" in done.text

@@ -14,6 +14,8 @@ import pytest
 from agents_lab import NAMES, Agents, Lab
 from controller import Session
 
+# The tasks of the role that these tests are about.
+SWARM = ("--tags", "swarm")
 ONE = {"session_cpus": 1, "session_memory": "64m"}
 GUARD = "/usr/local/sbin/cluster-compute-overlay-guard"
 VXLAN_ID = "docker network inspect --format '{{{{json .Options}}}}' {}"
@@ -98,7 +100,7 @@ def test_the_rules_are_for_the_port_of_the_swarm(agents: Agents, lab: Lab) -> No
     for name in NAMES:
         found = lab.shell(name, "iptables --table mangle --list-rules | grep dport").check().text
         assert re.findall(r"-A (\w+) .*--dport (\d+) ", found) == [("INPUT", str(lab.port)), ("FORWARD", str(lab.port))]
-    assert agents.play("provision_agents", "--check").check().changed == 0
+    assert agents.play("provision_agents", *SWARM, "--check").check().changed == 0
 
 
 def test_frames_of_other_sessions_do_not_arrive(
@@ -115,7 +117,7 @@ def test_frames_of_other_sessions_do_not_arrive(
     assert f"{', '.join(NAMES)}: the rules are missing" in done.check().text
     agents.terminate("unguarded").check()
 
-    done = agents.play("provision_agents").check()
+    done = agents.play("provision_agents", *SWARM).check()
     assert len(re.findall("^changed: ", done.text, re.MULTILINE)) == 3
     assert forged_frames(lab, victim, attacker, "main1") == []
     assert forged_frames(lab, victim, attacker, "sub2") == []
