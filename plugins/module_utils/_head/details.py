@@ -151,9 +151,11 @@ def _of_roles(row: Row, agents: Iterable[Agent]) -> List[Json]:
 
 def ended_apps(plan: Plan, agents: Iterable[Agent]) -> List[str]:
     """The apps of roles that their containers, which run, keep no more: they were removed."""
-    kept = {(agent.name, one.id): one.data.get("apps") for agent in agents for one in agent.containers}
-    own = [(kept.get((one.agent, one.id)), app.name) for one, app in kept_apps(plan) if one.rank]
-    return [name for found, name in own if not _runs(name, found)]
+    own = [((one.agent, one.id), app.name) for one, app in kept_apps(plan) if one.rank]
+    # Few sessions have such apps: a list of many sessions looks at the containers of all agents for these alone.
+    observed = [(agent.name, one) for agent in agents for one in agent.containers] if own else []
+    kept = {(agent, one.id): one.data.get("apps") for agent, one in observed}
+    return [name for place, name in own if not _runs(name, kept.get(place))]
 
 
 def _runs(name: str, kept: Sequence[Json] | None) -> bool:
