@@ -5,7 +5,7 @@
 """Prepare the engine for all test steps: make this machine an agent and build the images of the test hosts.
 
 What is there already stays as it is. With IMAGES_READY=1, as in `make test`, tests rely on the step that has run this program:
-to find that nothing is to be done takes 12 s of CPU time for each of their processes. Usage: images.py
+to find that nothing is to be done takes seconds of CPU time for each of their processes. Usage: images.py
 """
 
 from __future__ import annotations

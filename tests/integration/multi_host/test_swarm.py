@@ -16,7 +16,7 @@ PLACE = "docker info --format '{{.Swarm.LocalNodeState}} {{.Swarm.ControlAvailab
 GUARDED = "ls /usr/local/sbin/cluster-compute-overlay-guard || iptables -t mangle -S CLUSTER-COMPUTE"
 # A busy engine ends such a request after 20 s, and the node leaves later.
 LEAVE = "for attempt in 1 2 3; do docker swarm leave --force && break; sleep 5; done; docker info --format '{{.Swarm.LocalNodeState}}' | grep -qx inactive"
-# The role's tasks for the Swarm, where a test is about these alone: half of the processor time of a whole run.
+# The tasks of the role that a test is about.
 SWARM = ("--tags", "swarm")
 NODES = "docker node ls --format '{{.Hostname}} {{.Status}} {{.ManagerStatus}}'"
 
