@@ -17,7 +17,7 @@ from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.check import check_agents
 from ..plugin_utils._conduct.play import Play
 from ..plugin_utils._conduct.variables import checked
-from ..plugin_utils._report_file import nice, write
+from ..plugin_utils._whole_file import nice, write
 
 _LONGEST = 60
 

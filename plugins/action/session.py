@@ -13,8 +13,7 @@ from ..module_utils._planning.options import OPTIONS
 from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.play import Play
 from ..plugin_utils._conduct.queue import follow_up
-from ..plugin_utils._conduct.restart import restart
-from ..plugin_utils._conduct.session import absent, present
+from ..plugin_utils._conduct.session import absent, present, restart
 
 
 class ActionModule(ConductorAction):

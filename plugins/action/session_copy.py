@@ -15,10 +15,10 @@ from ..module_utils._planning import answers
 from ..module_utils._planning.options import OPTIONS
 from ..module_utils._planning.variable import COPY
 from ..plugin_utils._access import AccessAction
-from ..plugin_utils._report_file import location
 from ..plugin_utils._session_copy import NOTHING, Copy
 from ..plugin_utils._session_files import path_of
 from ..plugin_utils._session_shell import Shell
+from ..plugin_utils._whole_file import location
 
 
 class ActionModule(AccessAction):

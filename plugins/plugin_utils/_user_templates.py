@@ -4,25 +4,33 @@
 
 """Environment variables that refer to their container: ``<% rank %>`` in sandboxed Jinja2.
 
-Ansible renders ``{{ }}`` in every variable before a task sees it, so these expressions have other delimiters.
+Ansible renders ``{{ }}`` in every variable before a task sees it, so these expressions have other delimiters. They have bounds:
+a sandbox forbids access, but not a loop without end or a text of many gigabytes. The expressions of a waiting session are
+evaluated by the operator who schedules it, who may be another user.
 """
 # PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
 import re
+import resource
+import signal
+import threading
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from jinja2 import StrictUndefined, Template
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ..module_utils._core.errors import InputError
 from ..module_utils._core.model import Container, Plan
 from ..module_utils._core.topology import Member
 from ..module_utils._planning.request import Request
 from ..module_utils._planning.rules import check_environment_size
-from ._bounded import BoundedSandbox, bounded
 
+SECONDS = 10
+MEMORY = 256 << 20
+LONGEST_NUMBER = 1 << 16  # bits
 _MARKS = {
     "variable_start_string": "<%",
     "variable_end_string": "%>",
@@ -32,9 +40,74 @@ _MARKS = {
     "comment_end_string": "#%>",
 }
 _NAMES = "rank, local_rank, role, index, hostname, size, hosts, gpu_ids"
-
-
 Compiled = Dict[str, Tuple[str, Template]]
+
+
+class BoundsError(ValueError):
+    """An expression takes too long, or its result is too large."""
+
+
+class BoundedSandbox(ImmutableSandboxedEnvironment):
+    """A sandbox whose numbers stay so small that no single operation on them takes long."""
+
+    intercepted_binops = frozenset(("*", "**"))
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        if isinstance(left, int) and isinstance(right, int):
+            bits = left.bit_length() * (abs(right) if operator == "**" else 1) + right.bit_length()
+            if bits > LONGEST_NUMBER:
+                raise BoundsError("a number is too large")
+        return super().call_binop(context, operator, left, right)
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Raise BoundsError or MemoryError in the block when it takes longer than SECONDS or more than MEMORY more bytes."""
+    with _bounded_memory(), _bounded_time():
+        yield
+
+
+@contextmanager
+def _bounded_time() -> Iterator[None]:
+    """Only the main thread has signals; a timer that runs already is the one of a task with C(timeout)."""
+    if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_REAL)[0]:
+        yield
+        return
+
+    def stop(_number: int, _frame: Any) -> None:
+        raise BoundsError("it takes longer than %d s" % SECONDS)
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def _bounded_memory() -> Iterator[None]:
+    """Without /proc, memory has no bound here."""
+    used = _used_memory()
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = used + MEMORY
+    if not used or 0 <= soft < wanted or 0 <= hard < wanted:
+        yield
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _used_memory() -> int:
+    try:
+        with open("/proc/self/statm", encoding="ascii") as status:
+            return int(status.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 0
 
 
 def render_environment(request: Request, plan: Plan) -> List[Dict[str, str]]:

@@ -7,25 +7,34 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
+from pathlib import Path
 from typing import List
 
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
 from ...module_utils._core.documents import Json
-from ...module_utils._core.errors import InputError
+from ...module_utils._core.errors import InputError, visible
 from ...module_utils._core.names import ALL_OWNERS
+from ...module_utils._core.units import show_time
 from ...module_utils._planning.variable import LIST, LOGS, POLICY, USAGE
 from ...module_utils._text.lists import WIDTH, list_lines
 from ...module_utils._text.metrics import metrics_text
 from ...module_utils._text.page import MONTH, page_of
 from .._holder import login
-from .._page import sessions_page
-from .._report_file import location, nice, write
+from .._whole_file import location, nice, write
 from .play import Play
 from .reports import collect_reports
 from .session_file import session_file
 from .variables import checked
 
 _LISTED = ("sessions", "agents", "owners", "groups", "time")
+_ROLE = Path(__file__).resolve().parents[3] / "roles" / "session"
+_FILES = ("templates/sessions.html.j2", "files/sessions.css", "files/sessions.js")
+_POLICY = "default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'"
 
 
 def sessions(play: Play, given: Json) -> Json:
@@ -134,3 +143,27 @@ def _width() -> int:
     """The columns of the terminal if the environment names them."""
     columns = os.environ.get("COLUMNS", "")
     return int(columns) if columns.isdigit() and int(columns) else WIDTH
+
+
+def sessions_page(page: Json) -> str:
+    """The page, with the texts and numbers of C(page_of).
+
+    The policy in its head allows its style sheet and its script alone: whatever a name or a reason contains, a browser loads and
+    runs nothing else. Every text is escaped, and its control characters are visible.
+    """
+    environment = Environment(autoescape=True, undefined=StrictUndefined, finalize=_shown)
+    environment.filters["show_time"] = show_time
+    template, style, script = ((_ROLE / name).read_text(encoding="utf-8") for name in _FILES)
+    # Without its line breaks and its indentation.
+    page_of = environment.from_string("".join(line.strip() for line in template.splitlines()))
+    policy = _POLICY % (_digest(style), _digest(script))
+    return page_of.render(page=page, style=Markup(style), script=Markup(script), policy=policy) + "\n"
+
+
+def _shown(value: object) -> object:
+    """A value as the page shows it. What changes the direction of text, or controls a terminal, becomes visible."""
+    return value if isinstance(value, Markup) else visible(str(value))
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -29,7 +29,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.usage import
 )
 from ansible_collections.cluster.compute.plugins.module_utils._text.lists import sessions_table
 from ansible_collections.cluster.compute.plugins.module_utils._text.page import page_of
-from ansible_collections.cluster.compute.plugins.plugin_utils._page import sessions_page
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.listing import sessions_page
 
 A, B = agent("a", address="192.0.2.7", publish="0.0.0.0"), agent("b")
 

@@ -18,7 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.documents im
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import listing, variables
 from ansible_collections.cluster.compute.plugins.plugin_utils._holder import login
-from ansible_collections.cluster.compute.plugins.plugin_utils._report_file import write
+from ansible_collections.cluster.compute.plugins.plugin_utils._whole_file import write
 
 LISTED: Json = {"changed": False, "sessions": [], "agents": [], "owners": [], "groups": [], "samples": [], "time": 0.0}
 USED: Json = {"changed": False, "usage": [{"name": "alice"}], "lines": ["NAME", "alice"], "csv": "name\r\nalice\r\n"}

@@ -17,9 +17,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.documents im
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import launch as launching
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import restart as restarting
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import session as restarting
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import variables
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.restart import restart
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.session import restart
 
 ASKED = request(cluster_size=3, cluster_mode="multi-node")
 PLAN = plan(ASKED, "abb")

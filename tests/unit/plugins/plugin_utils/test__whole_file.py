@@ -13,8 +13,8 @@ import pytest
 from samples import exactly
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.plugin_utils import _report_file
-from ansible_collections.cluster.compute.plugins.plugin_utils._report_file import location, write
+from ansible_collections.cluster.compute.plugins.plugin_utils import _whole_file
+from ansible_collections.cluster.compute.plugins.plugin_utils._whole_file import location, write
 
 
 def test_a_file_is_written_with_its_mode_whatever_the_umask_is(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     def full(*_args: object, **_options: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(_report_file.os, "fchmod", full)
+    monkeypatch.setattr(_whole_file.os, "fchmod", full)
     message = f"{path} cannot be written: No space left on device; name another file."
     with pytest.raises(ComputeError, match=exactly(message)):
         write(str(path), "new\n", 0o644, check=False)

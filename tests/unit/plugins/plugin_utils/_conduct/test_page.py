@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import visible
 from ansible_collections.cluster.compute.plugins.module_utils._text.page import page_of
-from ansible_collections.cluster.compute.plugins.plugin_utils._page import sessions_page
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.listing import sessions_page
 
-FILES = Path(__file__).parents[4] / "roles/session/files"
+FILES = Path(__file__).parents[5] / "roles/session/files"
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&\u202e"
 
 
