@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a module works: options that modules share, and the only place where a result or a failure leaves a module.
 
 A module that works on a host has an ``ARGUMENT_SPEC`` and ``work(params, check_mode) -> result``. Its ``main`` calls ``run``.
 ``called`` gives the same result without a process of its own: in the process that runs Ansible, or in one that stays on a host.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The folder that the controller keeps for a session: its secret, what ssh needs, and the result.
@@ -7,7 +6,6 @@
 Several forks may write it at the same time, and other users may prepare its parent folder: every file appears complete or
 not at all, and no symlink is followed at the folder's own name or inside it.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

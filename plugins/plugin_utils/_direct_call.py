@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Carry out a step in this process if its module would run in the same Python as the same user.
 
 Packing a module, starting a Python and importing the Docker SDK takes about half a second; a call saves that time.
 Options are checked and results are cleaned as Ansible does for a module in a process of its own.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

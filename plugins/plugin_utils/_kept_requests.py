@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The requests of this controller: of its sessions that wait, and of those with secrets, with the paths of their files.
@@ -7,7 +6,6 @@
 The session store has neither the paths nor the last word: a pass over the queue launches a session that this controller has requested
 only as it was requested, and delivers secrets to no other session.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The result of the last check of agents, which the controller keeps: a launch with a preflight need not check again.
 
 It counts only for the same agents at the same addresses, and only if this user wrote it.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Notifications of what happens to sessions: C(session_notify), a URL or a command.
@@ -7,7 +6,6 @@
 A process of its own sends them. It gets everything through its standard input, so that a token in the address is in no
 process list; nothing waits for it, and a failure is a line of the system log.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

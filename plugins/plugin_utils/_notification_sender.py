@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Sends notifications in the background: a program without Ansible, which C(_notification) starts.
 
 It reads C({"target": …, "documents": […]}) from its standard input, and detaches itself from the process that started it.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """A host of the inventory that is not the task's, and one function for many of them, in threads of one task.
 
 A task of every host costs the controller a fork for each of them; the plan of a large session is then read in every fork.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The one file that a user includes in ``~/.ssh/config``: the containers of all sessions, under names of their own.
 
 It is derived from the folders of the sessions each time, under a lock, and appears complete or not at all. So a controller that was
 killed, or several launches at once, leave nothing in it that the next launch or end does not correct.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,11 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How ssh on the controller reaches an agent: its address, and the jump hosts of the inventory and of the user's configuration.
 
 OpenSSH itself reads them (``ssh -G``), so that every form of ProxyJump and ProxyCommand has its own meaning.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

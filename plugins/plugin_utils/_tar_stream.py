@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A tar stream of a container, written below one folder of the controller.
 
 The stream is hostile: a name that leads out of the folder ends the copy. Links and devices are left out, so that no file of a
 container decides where the controller writes; a symlink that is in the way is replaced and never followed.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where the time of a launch goes: ``trace.json`` beside ``session.json``, and one sentence of it.
 
 Every action notes its begin and its end in a file of Ansible's temporary directory, which all workers of this ansible-playbook
 share. The step that records the running session reads it. The file ends with Ansible.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Environment variables that refer to their container: ``<% rank %>`` in sandboxed Jinja2.
@@ -8,7 +7,6 @@ Ansible renders ``{{ }}`` in every variable before a task sees it, so these expr
 a sandbox forbids access, but not a loop without end or a text of many gigabytes. The expressions of a waiting session are
 evaluated by the operator who schedules it, who may be another user.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

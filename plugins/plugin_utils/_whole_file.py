@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Files that several controllers and their workers write: complete or not at all, and below the lock of their folder.
 
 A link in the place of a file is replaced and never followed.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The checks of all agents together: one Swarm, open ports between each pair of agents, and the complete table."""
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """What running containers use now: two readings of their counters, a moment apart.
 
 The counters come from the host's control groups, which costs nothing; where the engine is on another host, from the engine.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The program that an agent's container runs in the throw-away overlay network of a check.
@@ -9,7 +8,6 @@ the other containers until it ends. After the file ``GO`` exists, it asks for th
 ``LINK`` exists, which has the name of a peer, it measures the throughput to that peer. Each line that it prints is a JSON list:
 ``["name", peer, address]``, ``["heard", peer, size]``, ``["latency", peer, ms]``, ``["done"]``, ``["mbits", peer, mbits]``.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Tests which ports are open from agent to agent, with real datagrams to the ports that an overlay network uses.
@@ -9,7 +8,6 @@ datagram that the host's firewall accepts (https://man7.org/linux/man-pages/man7
 It needs only capabilities that every container has by default, so the listener is a container on the host's network. Datagrams
 to the port of VXLAN carry no network and the kernel drops them; the engine logs the datagrams to 7946 as unreadable packets.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

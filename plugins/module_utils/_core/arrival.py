@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What arrives at a controller, checked once: results, reports, plans, and ``session.json``.
 
@@ -7,7 +6,6 @@ An agent, the head or another user of the session store may have written them. A
 its rule, or the document is refused with the name of its sender. Text for people loses its control characters. Actions read such
 documents nowhere else. ``_planning/agreement.py`` then compares a plan with its request.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

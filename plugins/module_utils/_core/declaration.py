@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Fields of a dataclass that declare a variable of the role ``session``: a name, a default and a rule, once for all readers.
@@ -7,7 +6,6 @@
 The settings of containers and of the batch command are fields that a request and its plan have in common. What makes a container
 reads them from the plan, whose ``Session`` has the same fields.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Documents, which the parts of the collection exchange as JSON: their digests, dataclasses as documents, and texts that occur often.
 
 The containers of a session share long texts, lists of hostnames most of all: a document has each of them once.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The errors that users see, each one sentence: what, where, why, what to do; and text that others wrote, made safe for a terminal.
 
 A container can print sequences that move the cursor of a terminal or set its title.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

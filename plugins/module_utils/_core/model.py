@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The plan and its parts: the session with its apps, its network, its containers and their resources.
 
 Amounts are integers (thousandths of a CPU, bytes), so that sums never drift. docs/contracts.md shows each document.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

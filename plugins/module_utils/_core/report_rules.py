@@ -1,11 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The rules of an agent's report and of a decision of the head: of every part that the head or the controller reads.
 
 A report that one agent has made up must not stop decisions about all others, so each part has its type, and a size that can exist.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

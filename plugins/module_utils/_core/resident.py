@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """A process that stays on a host after a module, and answers further steps in copies of itself.
@@ -10,7 +9,6 @@ work, which is how long Ansible keeps a connection open, and after the first ste
 then corrects, such as a group or a library, it would not see. Nothing depends on it: a controller that does not find it sends the
 module again.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

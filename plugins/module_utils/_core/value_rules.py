@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Rules of values: each returns the normal form of a value, or raises one message with variable, value and rule.
 
 The rules of C(check_plain) hold for every variable: its numbers and texts can be computed with, printed and stored.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The bootstrap of containers and the batch command of main1, observed through the files of PID 1 and the containers' states.
 
 roles/image/files/init.sh writes these files.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

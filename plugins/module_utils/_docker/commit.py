@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Make an image of a session's container: the image that it was made from, and a layer of what is kept.
@@ -9,7 +8,6 @@ archive that holds the new layer and a configuration of its own. The image gets 
 engine still loads when that process is killed takes no name from a later image. The next commit of its owner on this agent removes it,
 and so does the end of its session.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Data folders of the host: those that do not answer, and those below a folder that the policy of the site permits.
@@ -12,7 +11,6 @@ Users who can write below a permitted folder can put a link in the place of a fo
 are the administrator's. Below it none is followed, and the folder that is found stays open until PID 1 of each container has
 compared it with what the engine has mounted: its device and inode.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

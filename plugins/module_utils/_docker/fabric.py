@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The second network of a session, a macvlan network on the interface of an agent for the fabric, and the containers on it.
@@ -7,7 +6,6 @@
 An engine connects the networks of a container that starts in any order, and names its interfaces in that order. Therefore a container
 starts without this network, and gets it before it gets its files.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

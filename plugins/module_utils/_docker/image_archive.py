@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The archive of an image on its way between agents: it may hold one image, and give no image a name.
 
 An engine that loads an archive gives its images all names that it contains, and takes these names from other images.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Which files of a session's container an image keeps, and the layer of them, from the archive that the engine exports.
@@ -7,7 +6,6 @@
 The archive has the root of the container without its mounts. A file that is left out is never written anywhere. Only names are
 in memory, and the content of a file passes in blocks.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Read the logs of a session's containers on one engine: within a deadline, and a bounded size in total.
 
 The last lines of a container that has died are part of the error.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

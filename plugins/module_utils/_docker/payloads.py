@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The bodies of the engine's create requests for containers and networks, from the plan alone.
@@ -10,7 +9,6 @@ Some of the engine's default capabilities are dropped.
 ``no``: a container that ends stays stopped, so that its exit code and an out-of-memory kill are reported, and another
 launch starts it again.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

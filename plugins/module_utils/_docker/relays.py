@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Relays: small containers that publish ports of apps which the launch of a session did not publish.
@@ -8,7 +7,6 @@ A relay runs on the agent of ``main1``, on the network of the session, and passe
 namespace of the processes of ``main1``, so the kernel ends it with ``main1``. It has the labels of the session, so every end
 removes it, and is no member of the session.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The SSH runtime of an agent: a volume with the programs of the reference image and the scripts of this collection.
@@ -7,7 +6,6 @@
 The volume's name ends with a digest of its content, so another content is another volume, and a container keeps the one that
 it was created with. A second, empty volume marks a volume that is completely filled.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Secrets on their way into a container: from the memory of the controller to a tmpfs of the container, over no disk.
@@ -7,7 +6,6 @@
 A program of the SSH runtime unpacks them from its standard input after each start. PID 1 waits for the last file
 (roles/image/files/secrets.sh).
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """What waiting sessions wait for besides capacity: the success of other sessions, and time.
 
 A session that waits for what cannot happen any more leaves the queue with ERROR.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The logs of sessions that have ended: a folder for each session, beside the store, with the rights of the store's folder.
 
 Several users may write to the folder, so nothing here follows a link.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Agents that no longer answer: since when, what becomes of sessions on them, and which of them may hold old containers.
@@ -7,7 +6,6 @@
 A session that moves is fenced off its lost agents in the transaction that gives it its new places: nothing of it is placed
 there before a pass has removed what the agent still has of it.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

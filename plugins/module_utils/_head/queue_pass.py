@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """A pass over the queue of an owner: one at a time, and each of its rounds decides about all sessions in one transaction.
@@ -7,7 +6,6 @@
 A round names the sessions that fit, in their order, and records why the others wait. Each session that fits is then placed by a
 decision of its own, so that its lease begins with its launch.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

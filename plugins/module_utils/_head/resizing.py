@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """A session that runs gets other sizes: what is added has a place at once, or the session stays as it is.
@@ -8,7 +7,6 @@ The new plan is recorded in the transaction that found the place, with a lease. 
 has the former sizes: a growth that fails goes back to them. A controller that is killed meanwhile leaves a session that lacks
 containers or has too many. The next command with either size completes the change or undoes it.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

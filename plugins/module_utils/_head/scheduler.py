@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The head's decisions, each in one transaction of the store: launch, repair, wait or refuse a session.
 
 The engines' reports come in as documents; nothing here connects to an engine. docs/architecture.md §5 has the rules.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The folder on the head that holds the session store, and the logs of sessions that have ended.
 
 The folder is shared with a group (mode 2770, of root) or private (mode 0700). Everything in it has the same rights.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

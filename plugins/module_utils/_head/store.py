@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The session store on the head: the queue, the history and the leases. The only file that imports sqlite3.
 
 The labels of the containers are the record of what runs. The store holds what they cannot.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The changes of state that follow a decision, by the state that a session is to have: running, failed, terminating, terminated.
@@ -7,7 +6,6 @@
 A change is recorded in one transaction, with what it shows of the other sessions, and with logs.
 Each is safe to repeat: a change that has happened already changes nothing and is no error.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """What the head does beside its decisions: adopt sessions, give up lost launches, find what is to be removed, forget what is old.
 
 The engines' reports come in as documents; nothing here connects to an engine.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

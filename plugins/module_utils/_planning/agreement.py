@@ -1,11 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A plan that the head answers with is the plan of the request: the head chooses agents, devices, addresses and ports, and no more.
 
 The controller makes the plan again from its own request with these choices, and compares.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

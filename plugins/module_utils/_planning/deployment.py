@@ -1,11 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a plan is carried out: which hosts act, what is known of them, and how long each step may take.
 
 The conductor reads these values; it computes none of them itself.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

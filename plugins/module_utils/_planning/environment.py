@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The environment variables of a container: docs/architecture.md §6 has the table.
@@ -8,7 +7,6 @@ Containers that compute together have ranks, and the cluster of TensorFlow. A ``
 only on request: it reads the default of each of its options from a variable ``PET_…``, and with PET_NNODES,
 ``torchrun --standalone`` waits for other containers. https://docs.pytorch.org/docs/stable/elastic/run.html
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

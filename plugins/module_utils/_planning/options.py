@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The options of the actions for sessions: the variables of the role without their prefix.
 
 The declaration of a variable is also the declaration of its option, and plugins/doc_fragments/options.py its documentation.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Which agent gets which container: docs/architecture.md §5, as one pure function.
@@ -7,7 +6,6 @@
 The same input gives the same answer. An agent is never given more than it has free. Either all containers are placed or
 none. More capacity never makes a session wait that would be placed without it.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

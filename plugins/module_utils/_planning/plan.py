@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The plan: request, placement and addresses in the one document that all later steps read.
 
 Every ID is derived from the session's, so that a request and the labels of a container give the same plan again.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """A request: what a session is, and the one declaration of every variable that says so.
@@ -10,7 +9,6 @@ session and compared with the next request of the same name: the same command gi
 a plan has, too, are declared in ``_core``: ``ContainerSettings`` and ``BatchSettings``. ``settings`` declares the variables
 that are no part of a request; tests/tools/variables.py generates the role's argument specification from all of them.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The check of a request: the rule of every variable, then the rules between variables."""
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Other sizes for a session that runs: the request, what the added containers ask for, and the plan.
@@ -7,7 +6,6 @@
 Containers that stay keep their agent, address, ID, name and devices. New containers get the next indexes of their role. A role that
 shrinks loses its last containers. Ranks follow the order of the roles, so a change of one role changes the ranks of later roles.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

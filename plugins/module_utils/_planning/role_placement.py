@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The placement of a session with roles: each role like a session of its own, on what the roles before it have left; all or none.
@@ -7,7 +6,6 @@
 If one agent can hold all roles, they go there. Otherwise the roles that need the most come first. Because the order of roles can
 decide whether they fit, some other orders are tried, too.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """How a session is launched, shown and terminated: the one declaration of every other variable of the role.
 
 ``request`` declares those that a request is made of.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The files of containers: each image is read once, and each container gets one archive.
@@ -7,7 +6,6 @@
 A launch sends the archive to PID 1, which unpacks it: an engine starts a process of its own to unpack one. The module C(ssh) leaves
 that to the engine. A container with a read-only root then gets an archive for each of its writable folders.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The keys of a session, all derived from a single secret that never leaves the controller.
 
 A container that is created again gets the same host key. Its private key is stored only in the container.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The files of running containers that name the members of their session, after its size has changed.
@@ -8,7 +7,6 @@ A program of the SSH runtime in the container writes them. ``/etc/hosts`` is wri
 lines for a known_hosts file in the home are added as the user, who could replace a directory of it. Then sshd reads its
 configuration again: logins that exist stay, and new ones get the new variables. The program ends when sshd accepts logins again.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """SSH in containers that run and that something else, such as Docker Compose, has started: their files, their names, a server.
@@ -7,7 +6,6 @@
 The engine mounts ``/etc/hosts`` into a container, so a program in the container rewrites that file in place. The server is a
 process of the container beside its own programs. It and the names last until the container stops.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Resolve the paths of files in an image, and pack the files into a single archive, or one for each writable folder.
@@ -9,7 +8,6 @@ has the name of an entry unless both are folders: an entry for ``/home`` would r
 folder. So every folder is looked up first. The archive uses real paths, and contains a folder only if it is missing or
 needs an owner. A file replaces a symlink of its name; nothing is written through a symlink.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
