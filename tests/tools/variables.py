@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 from session_schema import SCHEMA, schema
 
-from ansible_collections.cluster.compute.plugins.module_utils._planning.known_names import AGENT_VARIABLES
 from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import read_by
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import Documentation
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "roles" / "session" / "meta" / "argument_specs.yml"
@@ -89,6 +89,69 @@ ENTRY_POINTS = {
         "Examines every host of the play, and tests the ports and an overlay network between them. The result is in the variable "
         "C(agent_checks).",
     ),
+}
+# The code reads them from the inventory; `AGENT_VARIABLES` in `_planning/known_names.py` has their names.
+AGENT_VARIABLES: dict[str, Documentation] = {
+    "agent_docker_host": {
+        "type": "str",
+        "default": "",
+        "description": "Address of the agent's engine. If empty, E(DOCKER_HOST) of the environment there, else "
+        "C(unix:///var/run/docker.sock).",
+    },
+    "agent_resource_group": {
+        "type": "list",
+        "elements": "str",
+        "default": ["default"],
+        "description": "Resource groups of the agent: a name, or a list of names.",
+    },
+    "agent_schedulable": {
+        "type": "bool",
+        "default": True,
+        "description": "Whether new sessions may be placed on the agent.",
+    },
+    "agent_cpus": {"type": "float", "description": "CPUs of the agent, instead of those that its engine counts."},
+    "agent_memory": {
+        "type": "str",
+        "description": "Memory of the agent, such as V(64g), instead of what its engine counts.",
+    },
+    "agent_reserved_cpus": {"type": "float", "default": 0, "description": "CPUs of the agent that sessions never get."},
+    "agent_reserved_memory": {
+        "type": "str",
+        "default": "0",
+        "description": "Memory of the agent that sessions never get, such as V(2g).",
+    },
+    "agent_gpus": {
+        "type": "list",
+        "elements": "dict",
+        "description": "GPUs of the agent, instead of those that its kernel shows.",
+        "options": {
+            "id": {"type": "str", "required": True, "description": "The UUID of the device."},
+            "shares": {"type": "int", "default": 1, "description": "Number of sessions that may share the device."},
+        },
+    },
+    "agent_gpu_sharing": {
+        "type": "str",
+        "choices": ["none", "mps", "mig"],
+        "default": "none",
+        "description": "What limits a part of a GPU to its size. V(none): nothing does, and only GPUs with C(shares) in O(agent_gpus) "
+        "have parts. V(mps): NVIDIA's MPS, whose daemon runs on the agent. V(mig): parts are MIG devices.",
+    },
+    "agent_mps_directory": {
+        "type": "str",
+        "default": "/run/nvidia-mps",
+        "description": "Directory of the sockets of the MPS daemon (E(CUDA_MPS_PIPE_DIRECTORY)).",
+    },
+    "agent_fabric": {
+        "type": "str",
+        "default": "",
+        "description": "Network interface of the agent for C(session_fabric), such as V(ens2f0). Sessions have it to themselves, one "
+        "at a time.",
+    },
+    "agent_publish": {
+        "type": "str",
+        "description": "Address of the agent on which the SSH port of C(main1) is published. By default C(127.0.0.1) for "
+        "a local connection, else C(0.0.0.0).",
+    },
 }
 # They contact no agent.
 ON_CONTROLLER = ("exec", "copy")

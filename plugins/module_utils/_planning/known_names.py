@@ -9,12 +9,18 @@ from difflib import SequenceMatcher
 from typing import AbstractSet, Iterable, List, Mapping
 
 from .._core.errors import ComputeError, visible
-from .variable import Documentation
 
 # No other software has variables that begin like these.
 OWN_PREFIXES = ("session_", "sessions_")
 SHARED_PREFIXES = ("agent_", "check_", "environments", "image_", "policy_", "timer_", "usage_")
 PREFIXES = OWN_PREFIXES + SHARED_PREFIXES
+# What the inventory says of an agent.
+AGENT_VARIABLES = frozenset(
+    (
+        "agent_docker_host agent_resource_group agent_schedulable agent_cpus agent_memory agent_reserved_cpus agent_reserved_memory "
+        "agent_gpus agent_gpu_sharing agent_mps_directory agent_fabric agent_publish"
+    ).split()
+)
 # From how much likeness of 1 on a name is offered, and is a slip of the pen.
 _LIKE, _SLIP = 0.6, 0.85
 _NEAR_BEST = 0.1
@@ -91,67 +97,3 @@ def _hosts(hosts: List[str]) -> str:
     shown = ", ".join(hosts[:_MOST_SHOWN])
     rest = len(hosts) - _MOST_SHOWN
     return f"the inventory, host {shown}" + (" and %d others" % rest if rest > 0 else "")
-
-
-AGENT_VARIABLES: Mapping[str, Documentation] = {
-    "agent_docker_host": {
-        "type": "str",
-        "default": "",
-        "description": "Address of the agent's engine. If empty, E(DOCKER_HOST) of the environment there, else "
-        "C(unix:///var/run/docker.sock).",
-    },
-    "agent_resource_group": {
-        "type": "list",
-        "elements": "str",
-        "default": ["default"],
-        "description": "Resource groups of the agent: a name, or a list of names.",
-    },
-    "agent_schedulable": {
-        "type": "bool",
-        "default": True,
-        "description": "Whether new sessions may be placed on the agent.",
-    },
-    "agent_cpus": {"type": "float", "description": "CPUs of the agent, instead of those that its engine counts."},
-    "agent_memory": {
-        "type": "str",
-        "description": "Memory of the agent, such as V(64g), instead of what its engine counts.",
-    },
-    "agent_reserved_cpus": {"type": "float", "default": 0, "description": "CPUs of the agent that sessions never get."},
-    "agent_reserved_memory": {
-        "type": "str",
-        "default": "0",
-        "description": "Memory of the agent that sessions never get, such as V(2g).",
-    },
-    "agent_gpus": {
-        "type": "list",
-        "elements": "dict",
-        "description": "GPUs of the agent, instead of those that its kernel shows.",
-        "options": {
-            "id": {"type": "str", "required": True, "description": "The UUID of the device."},
-            "shares": {"type": "int", "default": 1, "description": "Number of sessions that may share the device."},
-        },
-    },
-    "agent_gpu_sharing": {
-        "type": "str",
-        "choices": ["none", "mps", "mig"],
-        "default": "none",
-        "description": "What limits a part of a GPU to its size. V(none): nothing does, and only GPUs with C(shares) in O(agent_gpus) "
-        "have parts. V(mps): NVIDIA's MPS, whose daemon runs on the agent. V(mig): parts are MIG devices.",
-    },
-    "agent_mps_directory": {
-        "type": "str",
-        "default": "/run/nvidia-mps",
-        "description": "Directory of the sockets of the MPS daemon (E(CUDA_MPS_PIPE_DIRECTORY)).",
-    },
-    "agent_fabric": {
-        "type": "str",
-        "default": "",
-        "description": "Network interface of the agent for C(session_fabric), such as V(ens2f0). Sessions have it to themselves, one "
-        "at a time.",
-    },
-    "agent_publish": {
-        "type": "str",
-        "description": "Address of the agent on which the SSH port of C(main1) is published. By default C(127.0.0.1) for "
-        "a local connection, else C(0.0.0.0).",
-    },
-}
