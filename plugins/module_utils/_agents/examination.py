@@ -238,6 +238,21 @@ def json_lines(text: str) -> List[List[Any]]:
     return found
 
 
+def read_overlay(text: str) -> Json:
+    """What the container in the overlay network printed, as a dictionary of names, heard, latency, mbits and measured."""
+    found: Json = {"names": {}, "heard": [], "latency": {}, "mbits": {}, "measured": False}
+    for words in json_lines(text):
+        if words == ["done"]:
+            found["measured"] = True
+        elif words[:1] == ["heard"] and len(words) == 3:
+            found["heard"].append([str(words[1]), str(words[2])])
+        elif len(words) == 3 and words[0] in ("latency", "mbits") and isinstance(words[2], (int, float, type(None))):
+            found[words[0]][str(words[1])] = words[2]
+        elif words[:1] == ["name"] and len(words) == 3:
+            found["names"][str(words[1])] = str(words[2])
+    return found
+
+
 def run_to_end(engine: Engine, name: str, body: Json, deadline: float) -> str:
     """The output of a container at its end, or at the deadline. The container is removed."""
     identity = start_container(engine, name, body)

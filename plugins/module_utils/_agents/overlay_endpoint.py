@@ -3,7 +3,7 @@
 
 """The program that an agent's container runs in the throw-away overlay network of a check.
 
-``overlay_probe`` passes its source to ``python3 -c`` in the reference image, so it imports the standard library only. It answers
+``_steps/doctor.py`` passes its source to ``python3 -c`` in the reference image, so it imports the standard library only. It answers
 the other containers until it ends. After the file ``GO`` exists, it asks for the names of the others and sends them packets; after
 ``LINK`` exists, which has the name of a peer, it measures the throughput to that peer. Each line that it prints is a JSON list:
 ``["name", peer, address]``, ``["heard", peer, size]``, ``["latency", peer, ms]``, ``["done"]``, ``["mbits", peer, mbits]``.

@@ -5,19 +5,33 @@
 
 from __future__ import annotations
 
+import inspect
+import json
+import time
 from typing import List
 
-from .._agents import overlay_probe, port_probe
+from .._agents import overlay_endpoint, port_probe
 from .._agents.devices import NO_LIMIT
+from .._agents.examination import OLD, lasting_body, read_overlay, start_lasting, stop_lasting
 from .._agents.examination import examine as examination
+from .._core.constants import LABEL_CHECK
 from .._core.documents import Json
-from .._core.errors import EngineError
-from .._core.waiting import deadline_in
+from .._core.errors import ComputeError, EngineError
+from .._core.model import Network
+from .._core.waiting import deadline_in, wait_until
 from .._docker.client import Engine
+from .._docker.connection import persist
+from .._docker.payloads import network_body
 from .step import Agent
 
-# Seconds after which a listener that nothing removes ends by itself, and for a container that sends.
+# Seconds after which a container that nothing removes ends by itself, and for a container that sends.
 _LIFETIME, _SENDING = 300, 30
+# The throw-away overlay network, and the container of each agent in it.
+_NETWORK = "cluster-compute-check-overlay-%s"
+# Seconds until the engine lets the network go, for the test of all peers, and for a measurement beside its own.
+_REMOVE, _TEST, _SLACK = 30, 60, 20
+# The rounds of measurements, whose time is added to the lifetime of the containers in that network.
+_ROUNDS = 3
 # The networks through which containers reach other hosts: those of overlays, and all others.
 _OF_OVERLAYS, _DEFAULT = "docker_gwbridge", "bridge"
 
@@ -64,33 +78,80 @@ def hear(agent: Agent, mark: str) -> Json:
 
 
 def create_network(agent: Agent, mark: str, plan: Json) -> Json:
-    """Create the overlay network. The agent is a manager."""
-    overlay_probe.create_network(agent.connect(Engine), mark, plan)
+    """Create the overlay network on a manager. Networks that killed checks have left are removed first."""
+    engine = agent.connect(Engine)
+    _remove_old_networks(engine)
+    network = Network(
+        name=_NETWORK % mark,
+        driver="overlay",
+        subnet=plan["subnet"],
+        gateway=plan["gateway"],
+        ip_range=plan["ip_range"],
+        mtu=int(plan["mtu"]),
+        encrypted=bool(plan["encrypted"]),
+        labels={LABEL_CHECK: str(int(time.time()))},
+    )
+    engine.create_network(network.name, network_body(network))
     return {}
 
 
 def join_network(agent: Agent, mark: str, plan: Json) -> Json:
-    """Start a container in the network, and wait until it answers."""
-    overlay_probe.start(agent.connect(Engine), mark, plan)
+    """Start this agent's container in the network, and wait until it answers."""
+    member = next(member for member in plan["members"] if member["name"] == agent.name)
+    failure = "the container in the check's overlay network does not answer"
+    start_lasting(agent.connect(Engine), _NETWORK % mark, _body(mark, member, plan), failure)
     return {}
 
 
 def test_network(agent: Agent, mark: str) -> Json:
-    """Let the container test the network; C(overlay) is what it has found."""
-    return {"overlay": overlay_probe.test(agent.connect(Engine), mark)}
+    """Let the container test the network; C(overlay) is what it has found, at the latest after some time."""
+    return _found(agent, mark, overlay_endpoint.GO, "all", '["done"]', _TEST)
 
 
 def measure(agent: Agent, mark: str, peer: str, seconds: float) -> Json:
     """Let the container measure the throughput to the container of another agent."""
-    return {"overlay": overlay_probe.measure(agent.connect(Engine), mark, peer, seconds)}
+    return _found(agent, mark, overlay_endpoint.LINK, peer, '["mbits"', seconds + _SLACK)
 
 
 def leave_network(agent: Agent, mark: str) -> Json:
-    """Remove the container; C(overlay) is all that it has found."""
-    return {"overlay": overlay_probe.stop(agent.connect(Engine), mark)}
+    """Remove the container; C(overlay) is all that it has found, which is nothing if there is none."""
+    return {"overlay": read_overlay(stop_lasting(agent.connect(Engine), _NETWORK % mark))}
 
 
 def remove_network(agent: Agent, mark: str) -> Json:
     """Remove the overlay network. The agent is the manager that created it."""
-    overlay_probe.remove_network(agent.connect(Engine), mark)
+    engine = agent.connect(Engine)
+    found = next((network for network in engine.networks(everyone=True) if network["Name"] == _NETWORK % mark), None)
+    if found is not None:
+        persist(lambda: engine.remove_network(found["Id"], found["Name"]), deadline_in(_REMOVE))
     return {}
+
+
+def _found(agent: Agent, mark: str, file: str, order: str, last: str, seconds: float) -> Json:
+    """What the container has found once it has written a line that begins with ``last``, or after some seconds."""
+    engine = agent.connect(Engine)
+    engine.put_file(_NETWORK % mark, overlay_endpoint.FOLDER, file, f"{order}\n".encode())
+    wait_until(lambda: "\n" + last in engine.logs(_NETWORK % mark), deadline_in(seconds), 0.2, 1.0)
+    return {"overlay": read_overlay(engine.logs(_NETWORK % mark))}
+
+
+def _body(mark: str, member: Json, plan: Json) -> Json:
+    peers = [peer for peer in plan["members"] if peer is not member]
+    options = {**member, "mtu": plan["mtu"], "seconds": plan["seconds"], "peers": peers}
+    arguments = [json.dumps(options), str(_LIFETIME + int(_ROUNDS * plan["seconds"]))]
+    body = lasting_body(inspect.getsource(overlay_endpoint), arguments, _NETWORK % mark, mark)
+    # An unanswered question for a name takes two seconds and not ten.
+    body["Env"] = ["RES_OPTIONS=timeout:1 attempts:2"]
+    endpoint = {"IPAMConfig": {"IPv4Address": member["address"]}, "Aliases": [member["host"]]}
+    body["NetworkingConfig"] = {"EndpointsConfig": {_NETWORK % mark: endpoint}}
+    return body
+
+
+def _remove_old_networks(engine: Engine) -> None:
+    for network in engine.networks(everyone=True):
+        made = (network.get("Labels") or {}).get(LABEL_CHECK, "")
+        if network["Name"].startswith(_NETWORK % "") and made.isdigit() and time.time() - int(made) > OLD:
+            try:
+                engine.remove_network(network["Id"], network["Name"])
+            except ComputeError:
+                continue  # another check removes it, or a lost agent still has a container in it

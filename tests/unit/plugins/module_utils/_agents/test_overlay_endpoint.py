@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import overlay_endpoint
-from ansible_collections.cluster.compute.plugins.module_utils._agents.overlay_probe import read_lines
+from ansible_collections.cluster.compute.plugins.module_utils._agents.examination import read_overlay
 
 SOURCE = Path(overlay_endpoint.__file__)
 CALL = "import sys, json\nsys.path.insert(0, sys.argv[1])\nimport overlay_endpoint\noverlay_endpoint.main(json.loads(sys.argv[2]), 60, sys.argv[3])"
@@ -78,7 +78,7 @@ def network(tmp_path: Path) -> Callable[..., dict[str, Any]]:
                 process.kill()
                 assert process.stdout is not None
                 texts[name] += process.stdout.read()
-        return {name: read_lines(text) for name, text in texts.items()}
+        return {name: read_overlay(text) for name, text in texts.items()}
 
     return run
 
@@ -110,7 +110,7 @@ def test_a_silent_peer_does_not_stop_the_others(network: Callable[..., dict[str,
 def test_lines_that_are_no_results_are_ignored() -> None:
     text = 'listening\nTraceback\n{"heard": 1}\n["heard", "a"]\n["mbits", "a", "fast"]\n["latency", "a", 0.2]\n["latency", "b", null]\n[[3\n'
     latency = {"a": 0.2, "b": None}
-    assert read_lines(text) == {"names": {}, "heard": [], "latency": latency, "mbits": {}, "measured": False}
+    assert read_overlay(text) == {"names": {}, "heard": [], "latency": latency, "mbits": {}, "measured": False}
 
 
 def test_its_source_runs_by_itself() -> None:
