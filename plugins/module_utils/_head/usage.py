@@ -75,15 +75,8 @@ def list_owners(rows: Sequence[Row], held: Holdings, asked: str | None = None) -
     listed = []
     for owner in sorted(owners):
         mine = [resources for booked in held.values() for resources in booked.get(owner, ())]
-        listed.append(
-            {
-                "owner": owner,
-                "sessions": placed[owner],
-                "waiting": waiting[owner],
-                "containers": len(mine),
-                "used": amounts(mine),
-            }
-        )
+        sessions = {"sessions": placed[owner], "waiting": waiting[owner]}
+        listed.append({"owner": owner, **sessions, "containers": len(mine), "used": amounts(mine)})
     return listed
 
 

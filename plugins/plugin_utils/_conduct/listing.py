@@ -54,7 +54,7 @@ def sessions(play: Play, given: Json) -> Json:
     }
     agents = given.get("agents") or collect_reports(play, measure=True).agents
     wanted = {**wanted, **given}
-    result = _read(play, agents, wanted, str(given.get("owner") or play.owner))
+    result = read_list(play, agents, wanted, str(given.get("owner") or play.owner))
     document = nice({name: result[name] for name in _LISTED if name in result})
     has_changed = bool(settings["sessions_file"]) and write(
         settings["sessions_file"], document + "\n", 0o600, check=play.check
@@ -74,7 +74,7 @@ def sessions(play: Play, given: Json) -> Json:
 
 def write_metrics(play: Play, path: str, agents: List[Json]) -> bool:
     """Write the metrics of these agents and of the sessions of all owners, whatever a list shows; whether the file changes."""
-    return write(path, metrics_text(_read(play, agents, {}, ALL_OWNERS)), 0o644, check=play.check)
+    return write(path, metrics_text(read_list(play, agents, {}, ALL_OWNERS)), 0o644, check=play.check)
 
 
 def newest(play: Play) -> Json:
@@ -83,7 +83,7 @@ def newest(play: Play) -> Json:
         settings = checked(play.action, play.task_vars, LOGS)["variables"]
     name = str(play.value("session_name"))
     agents = collect_reports(play).agents
-    result = _read(play, agents, {"name": name, "ended": True, "logs": True}, play.owner)
+    result = read_list(play, agents, {"name": name, "ended": True, "logs": True}, play.owner)
     session = newest_session(result["sessions"], name, play.owner)
     check_containers(session, settings["session_logs_containers"])
     return {"session": session, "settings": settings}
@@ -113,7 +113,8 @@ def usage(play: Play, given: Json) -> Json:
     return {**result, "lines": text.splitlines()}
 
 
-def _read(play: Play, agents: List[Json], wanted: Json, owner: str) -> Json:
+def read_list(play: Play, agents: List[Json], wanted: Json, owner: str) -> Json:
+    """The head's answer about the sessions of an owner, of the user without one."""
     own = {"viewer": login(), "agents": [dict(agent.get("agent") or agent) for agent in agents]}
     named = {} if owner == ALL_OWNERS else {"owner": owner or login()}
     asked = {name: value for name, value in wanted.items() if value is not None and name != "owner"}

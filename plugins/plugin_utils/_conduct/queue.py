@@ -13,7 +13,6 @@ from ...module_utils._core.constants import RELOCATE
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, SessionError
 from ...module_utils._core.exits import LOST, UNMOVED
-from ...module_utils._core.names import ALL_OWNERS
 from ...module_utils._core.states import PENDING
 from ...module_utils._head.details import finished_sessions, healing_sessions
 from ...module_utils._planning.request import Request
@@ -22,7 +21,7 @@ from .. import _notification as notification
 from .._ended_folders import EndedFolders
 from .._holder import holder, is_gone, login
 from .launch import launch
-from .listing import write_metrics
+from .listing import read_list, write_metrics
 from .losses import clean, fence
 from .placed import Asked
 from .play import Play
@@ -150,11 +149,8 @@ class _Pass:
             self.has_changed = write_metrics(self._play, path, agents) or self.has_changed
 
     def _listed(self, reports: Reports) -> List[Json]:
-        owner = self._play.owner or login()
-        whose = {} if owner == ALL_OWNERS else {"owner": owner}
-        options = {**whose, "viewer": login(), "agents": reports.agents, "whole_requests": True}
         with self._play.phase("upkeep"):
-            return list(self._play.on_head("sessions.list_all", options)["sessions"])
+            return list(read_list(self._play, reports.agents, {"whole_requests": True}, self._play.owner)["sessions"])
 
     def _keep_order(self, reports: Reports) -> List[Json]:
         """Record the use of the agents, remove what is old, and clean agents that are back. Returns sessions that have lost agents."""
@@ -172,11 +168,8 @@ class _Pass:
 
     def _launch_what_fits(self, reports: Reports) -> None:
         """Rounds until nothing fits. In check mode nothing is launched, so another round would give the same room again."""
-        names = ("queue_policy", "queue_age_bound")
-        options = {
-            **{name: self._settings["session_" + name] for name in names},
-            "lease": self._settings["session_launch_timeout"],
-        }
+        options = {name: self._settings["session_" + name] for name in ("queue_policy", "queue_age_bound")}
+        options["lease"] = self._settings["session_launch_timeout"]
         tried: List[str] = []
         while True:
             decided = self._call("decide", **options, tried=tried, agents=reports.agents)

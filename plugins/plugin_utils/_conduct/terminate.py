@@ -60,16 +60,9 @@ def terminate(
     ``recent`` are the reports of ends one after the other. With ``session_id``, no other session that has got the name meanwhile ends.
     """
     reports = recent.of("", ()) if recent else collect_reports(play)
-    change = {
-        "name": name,
-        "lease": lease,
-        "agents": reports.agents,
-        "reason": reason,
-        **({"owner": owner} if owner else {}),
-        **({"session": session_id} if session_id else {}),
-    }
+    which = {"name": name, "owner": owner, "session": session_id}
     with play.phase("end"):
-        begun = record(play, "terminating", **change)
+        begun = record(play, "terminating", **which, lease=lease, agents=reports.agents, reason=reason)
     session = begun["session"]
     play.waiting = int(begun["waiting"])
     is_ending = session.get("state") == states.TERMINATING
