@@ -113,6 +113,11 @@ def load_sdk(docker_host: str) -> Any:
     return docker
 
 
+def session_containers(engine: Engine, sessions: Sequence[str]) -> List[Json]:
+    listed = engine.containers(session=sessions[0]) if len(sessions) == 1 else engine.containers()
+    return [container for container in listed if container["Labels"].get(LABEL_SESSION) in sessions]
+
+
 def container_entries(engine: Engine, listed: Sequence[Json], parallelism: int) -> List[Json]:
     """Report entries of containers, in their order. Only stopped containers are inspected, for how they have ended."""
 

@@ -18,10 +18,9 @@ from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, InputError, StateError
 from .._core.model import Container, Plan
 from .._core.waiting import deadline_in
-from .client import Engine
+from .client import Engine, session_containers
 from .networks import LEAVING, is_shared
 from .networks import absent as networks_absent
-from .removal import session_containers
 from .reports import session_of
 
 DRIVER = "macvlan"

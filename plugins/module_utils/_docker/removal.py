@@ -13,7 +13,7 @@ from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, StateError
 from .._core.parallel import map_bounded, run_all
 from .._core.waiting import deadline_in, wait_until
-from .client import Engine
+from .client import Engine, session_containers
 from .connection import persist
 from .data_folders import folders_of, silent_folders, waiting_programs
 from .logs import LogRequest, read_logs
@@ -56,11 +56,6 @@ class ContainerChanges:
             "diff": {"before": {"containers": self.before}, "after": {"containers": self.after}},
             **({} if self.failure is None else self.failure.to_result()),
         }
-
-
-def session_containers(engine: Engine, sessions: Sequence[str]) -> List[Json]:
-    listed = engine.containers(session=sessions[0]) if len(sessions) == 1 else engine.containers()
-    return [container for container in listed if container["Labels"].get(LABEL_SESSION) in sessions]
 
 
 # The end of programs: PID 1 (roles/image/files/life.sh) passes TERM to each and exits when all have ended, or after the grace.
