@@ -208,8 +208,7 @@ def _connected(gateway: Gateway, endpoint: SshEndpoint, deadline: float, glance:
         glance()
         if time.monotonic() + gateway.pause >= deadline:
             raise ComputeError(
-                f"{endpoint} does not accept ssh connections: {reason}; session_logs.yml shows its log.",
-                endpoint.name,
+                f"{endpoint} does not accept ssh connections: {reason}; session_logs.yml shows its log.", endpoint.name
             )
         time.sleep(gateway.pause)
 
@@ -221,8 +220,7 @@ def _enter(paramiko: Any, transport: Any, endpoint: SshEndpoint, deadline: float
         transport.start_client(timeout=_left(deadline))
         if transport.get_remote_server_key().get_base64() != endpoint.host_key.split()[1]:
             raise ComputeError(
-                f"{endpoint} presents an unexpected host key; check which program listens on that port.",
-                endpoint.name,
+                f"{endpoint} presents an unexpected host key; check which program listens on that port.", endpoint.name
             )
         transport.auth_publickey(endpoint.user, paramiko.Ed25519Key.from_private_key_file(endpoint.key_file))
     except (paramiko.SSHException, EOFError, OSError) as error:

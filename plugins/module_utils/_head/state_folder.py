@@ -169,8 +169,7 @@ def _folder(folder: str) -> os.stat_result:
         raise _refused(folder, entry)
     if not is_folder or not (is_own or (entry.st_uid == 0 and is_shared(entry))):
         raise StateError(
-            f"The state folder {folder} is a link or belongs to another user: remove it, or set another folder.",
-            folder,
+            f"The state folder {folder} is a link or belongs to another user: remove it, or set another folder.", folder
         )
     return entry
 

@@ -261,10 +261,7 @@ class Store:
         given = [(column, value) for column, value in (("name", name), ("owner", owner)) if value]
         # The plus keeps SQLite from sorting all sessions of a state: it reads an index by time, and stops at the limit.
         sign = "+" if limit > 0 else ""
-        wheres = [
-            sign + f"state IN ({', '.join('?' * len(states))})",
-            *(f"{column} = ?" for column, _value in given),
-        ]
+        wheres = [sign + f"state IN ({', '.join('?' * len(states))})", *(f"{column} = ?" for column, _value in given)]
         values = (*states, *(value for _column, value in given), limit)
         query = "SELECT %s FROM session WHERE %s ORDER BY created DESC, rowid DESC LIMIT ?"
         found = self._db.execute(query % (", ".join(COLUMNS), " AND ".join(wheres)), values)

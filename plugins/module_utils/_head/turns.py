@@ -134,12 +134,7 @@ class Turns:
                 return
 
     def _decided(
-        self,
-        agents: Sequence[Agent],
-        plans: Sequence[Plan],
-        allocation: Allocation,
-        now: float,
-        ended: Collection[str],
+        self, agents: Sequence[Agent], plans: Sequence[Plan], allocation: Allocation, now: float, ended: Collection[str]
     ) -> Iterator[Turn]:
         booked = booked_on(agents, self._ends, plans)
         free = {agent.name: free_of(agent, booked[agent.name]) for agent in agents}

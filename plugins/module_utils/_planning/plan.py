@@ -284,13 +284,7 @@ def _listening(app: App, ports: Sequence[Port]) -> App:
     return replace(app, port=port, ready=str(port) if app.ready == str(app.port) else app.ready)
 
 
-def _container(
-    session: Session,
-    network: Network,
-    inputs: PlanInputs,
-    member: Member,
-    local_rank: int,
-) -> Container:
+def _container(session: Session, network: Network, inputs: PlanInputs, member: Member, local_rank: int) -> Container:
     identity, agent = container_id(session.id, member.hostname), inputs.placement.agents[member.rank]
     resources = inputs.placement.resources[member.rank]
     own: Dict[str, str] = {

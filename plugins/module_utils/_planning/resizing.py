@@ -35,9 +35,7 @@ def with_sizes(request: Request, sizes: Sequence[int]) -> Request:
     What computes is also the largest number of nodes of an elastic training.
     """
     made = replace(
-        request,
-        size=sum(sizes),
-        roles=tuple(replace(role, size=size) for role, size in zip(request.roles, sizes)),
+        request, size=sum(sizes), roles=tuple(replace(role, size=size) for role, size in zip(request.roles, sizes))
     )
     least, colon, _most = request.torchrun_nodes.partition(":")
     most = sum(part.size for part in made.parts if part.compute)

@@ -230,12 +230,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "User who logs in to O(session_registry). If empty, the login that C(docker login) has left on the controller.",
         **_OF_REGISTRY,
     ),
-    text(
-        "registry_password",
-        "Password or access token of that user.",
-        **_OF_REGISTRY,
-        secret=True,
-    ),
+    text("registry_password", "Password or access token of that user.", **_OF_REGISTRY, secret=True),
     text(
         "notify",
         "URL that gets a POST of JSON, or command of the controller's shell that gets JSON as its input, when a session runs, has "

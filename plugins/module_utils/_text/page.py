@@ -249,10 +249,7 @@ def session_count(sessions: Sequence[Json], owners: Sequence[Json]) -> Json:
     """How many sessions run, and what else can be counted."""
     notes = [f"{sum(owner['waiting'] for owner in owners)} waiting"]
     notes.append(f"{sum(owner['containers'] for owner in owners)} containers")
-    for word, found in (
-        ("degraded", [one["degraded"] for one in sessions]),
-        ("unhealthy", map(failures_of, sessions)),
-    ):
+    for word, found in (("degraded", [one["degraded"] for one in sessions]), ("unhealthy", map(failures_of, sessions))):
         count = sum(map(bool, found))
         notes += [f"{count} {word}"] if count else []
     return {"running": sum(owner["sessions"] for owner in owners), "note": ", ".join(notes)}
