@@ -3,22 +3,27 @@
 
 """The folder on the head that holds the session store, and the logs of sessions that have ended.
 
-The folder is shared with a group (mode 2770, of root) or private (mode 0700). Everything in it has the same rights.
+Provisioning or the first use creates it: shared with a group (mode 2770, of root) or private (mode 0700). Everything in it has the
+same rights.
 """
 
 from __future__ import annotations
 
 import grp
 import os
+import re
 import stat
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Iterator
 
 from .._core.constants import DOCKER_HOST, STATE_DIR
+from .._core.documents import Document
 from .._core.errors import StateError
 
 SHARED, PRIVATE = 0o2770, 0o700
 _UNIX = "unix://"
+_OWN = re.compile(r"sessions\.db.*|policy\.json|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def state_dir(wanted: str | None) -> str:
@@ -196,3 +201,52 @@ def _group_name(gid: int) -> str:
         return grp.getgrgid(gid).gr_name
     except KeyError:
         return str(gid)
+
+
+@dataclass(frozen=True)
+class Folder(Document):
+    """Mode and group of a folder: an empty mode if there is none, and the group -1 if it is not shared."""
+
+    mode: str
+    gid: int
+
+    @classmethod
+    def of(cls, folder: str) -> Folder:
+        try:
+            entry = os.lstat(folder)
+        except FileNotFoundError:
+            return cls("", -1)
+        if not stat.S_ISDIR(entry.st_mode):
+            raise StateError(f"The state folder {folder} is a link or no folder: remove it.", folder)
+        return cls(f"{stat.S_IMODE(entry.st_mode):04o}", entry.st_gid if is_shared(entry) else -1)
+
+
+def desired(folder: str, gid: int | None) -> Folder:
+    """The folder as it should be. ``gid`` is the group of the engine, if it has one."""
+    before = Folder.of(folder)
+    may_share = gid is not None and (os.geteuid() == 0 or gid in os.getgroups())
+    if before.gid >= 0 or (before.mode and not _is_the_stores(folder, before)):
+        return before
+    if not may_share or gid is None:
+        return before if before.mode else Folder(f"{PRIVATE:04o}", -1)
+    return Folder(f"{SHARED:04o}", gid)
+
+
+def provide(folder: str, wanted: Folder) -> None:
+    """Make the folder so."""
+    try:
+        make_folder(folder, None)
+        if wanted.gid >= 0:
+            share(folder, wanted.gid)
+    except OSError as error:
+        message = f"The state folder {folder} cannot be created or shared: {error.strerror}; run this as root."
+        raise StateError(message, folder) from error
+
+
+def _is_the_stores(folder: str, before: Folder) -> bool:
+    """Whether nothing but the store is in the folder, so that its mode may change."""
+    if folder == STATE_DIR:
+        return True
+    entry = os.lstat(folder)
+    is_own = entry.st_uid == os.geteuid() and before.mode in (f"{PRIVATE:04o}", f"{SHARED:04o}")
+    return is_own and all(_OWN.fullmatch(name) for name in os.listdir(folder))

@@ -14,11 +14,10 @@ from .._core.model import App
 from .._core.names import check_owner
 from .._core.reports import Agent
 from .._head.policy_file import read_document, read_policy, write_document
-from .._head.provisioned_store import Folder, desired
-from .._head.provisioned_store import provide as provide_directory
 from .._head.quotas import policy_lines, quota_entries, use_by_owner
 from .._head.row import Requester
-from .._head.state_folder import engine_group
+from .._head.state_folder import Folder, desired, engine_group
+from .._head.state_folder import provide as provide_directory
 from .._head.store import Store
 from .._head.upkeep import adopt
 from .._planning import fair_share, policy_rules
@@ -34,6 +33,7 @@ def provide(head: Head, docker_host: str = "", policy: Json | None = None) -> Js
     old, new = _policies(directory, policy)
     if before != after and not head.check:
         provide_directory(directory, after)
+        Store(directory).close()
     if old != new and not head.check:
         write_document(directory, new)
     return {

@@ -17,8 +17,13 @@ from samples import exactly
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import STATE_DIR
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._head import state_folder
-from ansible_collections.cluster.compute.plugins.module_utils._head.provisioned_store import Folder, desired, provide
-from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import engine_group, state_dir
+from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import (
+    Folder,
+    desired,
+    engine_group,
+    provide,
+    state_dir,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 
 LOGS = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
@@ -75,8 +80,9 @@ def test_sharing_follows_no_link(tmp_path: Path, folder: Path) -> None:
     folder.mkdir(mode=0o700)
     (folder / "sessions.db").symlink_to(secret)
     os.link(secret, folder / "sessions.db-journal")
+    provide(str(folder), Folder("2770", GROUP))
     with pytest.raises(StateError, match="cannot be opened"):
-        provide(str(folder), Folder("2770", GROUP))
+        Store(str(folder))
     assert rights(secret) == (0o600, 0)
 
 
