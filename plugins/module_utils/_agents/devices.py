@@ -1,5 +1,4 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The devices of a host: its GPUs, what they do now, and the ports of its RDMA devices.
@@ -7,7 +6,6 @@
 AMD's GPUs are known by their device nodes, and what they do by files of the kernel. The UUIDs of NVIDIA's are from the
 driver's files in /proc, or from ``nvidia-smi`` where these do not have them; their use is from ``nvidia-smi``.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

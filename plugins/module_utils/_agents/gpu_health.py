@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The health of NVIDIA GPUs: green, yellow or red, with reasons. No session is placed on a red GPU.
 
 What counts as a fault is NVIDIA's own advice on when a GPU needs a reset or a replacement.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """NVIDIA's program ``nvidia-smi`` on an agent: its answers within a time, and its log of all GPUs as XML, read strictly."""
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 

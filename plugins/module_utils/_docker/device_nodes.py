@@ -1,12 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Devices that a container gets as nodes of ``/dev``: AMD GPUs and RDMA devices.
 
 NVIDIA's runtime adds NVIDIA GPUs. The MPS daemon of the host limits parts of them, and is looked for here.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
