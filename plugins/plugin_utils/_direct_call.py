@@ -10,19 +10,12 @@ from __future__ import annotations
 
 import importlib
 import sys
-from contextlib import suppress
 from typing import Any, Sequence
 
 from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import LibraryError
-from ..module_utils._docker.client import load_sdk
 from ..module_utils._module import called
 
 _PLUGINS = "ansible_collections.cluster.compute.plugins."
-
-# Ansible loads action plugins before it forks its workers, so each worker finds the SDK imported.
-with suppress(LibraryError):
-    load_sdk("")
 
 
 def call(name: str, args: Json, *, check_mode: bool, diff: bool) -> Json:
