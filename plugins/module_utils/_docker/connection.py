@@ -106,6 +106,8 @@ class Connection:
                 return self._idle.pop()
         client = self._sdk.APIClient(base_url=self._host, version=self._version, timeout=self._timeout, max_pool_size=1)
         self._version = client.api_version
+        # No proxy and no password of the environment is for a socket: `requests` would look for them at each request.
+        client.trust_env = not self._host.startswith("unix://")
         return client
 
     def _sentence(self, what: str, subject: str, error: Any) -> str:

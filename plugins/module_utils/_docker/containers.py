@@ -31,7 +31,10 @@ _LIMITS = CONFIG_FOLDER + "/limits"
 
 @dataclass(frozen=True)
 class AgentContainers:
-    """The containers of a plan on one agent. For ``files`` see Starting."""
+    """The containers of a plan on one agent. For ``files`` see Starting.
+
+    ``network`` waits for the network that is created meanwhile, without which no new container stays.
+    """
 
     engine: Engine
     plan: Plan
@@ -45,6 +48,7 @@ class AgentContainers:
     files: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
     bootstrap_timeout: float = 300.0
     mps: str = ""
+    network: Callable[[], object] = lambda: None
     check: bool = False
 
     @property
@@ -174,7 +178,7 @@ class AgentContainers:
             return self._create(container, settings[self.plan.session.image_of(container)])
 
         outcomes = map_bounded(create, wanted, self.parallelism)
-        error = first_error(outcomes) or error_of(self._check_volumes)
+        error = first_error(outcomes) or error_of(self._check_volumes) or error_of(self.network)
         if error is not None:
             created = {outcome.value for outcome in outcomes if outcome.done}
             self._undo(error, lambda listed: listed["Id"] not in created)

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from samples import request
 
+from ansible_collections.cluster.compute.plugins.action import session
 from ansible_collections.cluster.compute.plugins.module_utils._steps import ssh
-from ansible_collections.cluster.compute.plugins.plugin_utils import _direct_call as direct_call
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import _HERE
 from ansible_collections.cluster.compute.plugins.plugin_utils._direct_call import call, is_here
 
@@ -112,11 +112,11 @@ def test_no_secret_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "hush-hush" not in str(called("ssh.install", {}, agent="a", secrets={"bundle": "hush-hush"}))
 
 
-def test_the_process_that_forks_the_workers_has_the_sdk() -> None:
-    program = "import sys, %s; print('docker' in sys.modules)" % direct_call.__name__
+def test_a_controller_imports_no_sdk_for_agents_that_are_other_hosts() -> None:
+    program = "import sys, %s; print('docker' in sys.modules)" % session.__name__
     command, path = [sys.executable, "-c", program], {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, env=path, capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout == "True\n"
+    assert done.stdout == "False\n"
 
 
 def test_only_steps_that_leave_nothing_running_are_carried_out_here() -> None:
