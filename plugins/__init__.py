@@ -4,21 +4,28 @@
 
 """Let Python's own loader import the files of this collection: it keeps what it compiles, as for any other library.
 
-Ansible's loader compiles every file again in each command, which is a sixth of the processor time of a launch.
+Ansible's loader compiles every file again in each command, which takes 0.3 s of a processor.
 """
-# PRIVATE to the collection: may change in any release.
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import lru_cache
 from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
 from typing import Any
 
 
+class _Loader(SourceFileLoader):
+    def set_data(self, path: str, data: bytes, **mode: int) -> None:  # type: ignore[override]
+        """Keep what was compiled, but never as root in a checkout of another user."""
+        if os.stat(os.path.dirname(self.path)).st_uid == os.geteuid():
+            super().set_data(path, data, **mode)
+
+
 @lru_cache(maxsize=None)
 def _finder(directory: str) -> FileFinder:
-    return FileFinder(directory, (SourceFileLoader, [".py"]))
+    return FileFinder(directory, (_Loader, [".py"]))
 
 
 class _Files:

@@ -5,21 +5,26 @@
 
 from __future__ import annotations
 
-from typing import Mapping, Sequence
+from contextlib import suppress
+from typing import List, Mapping, Sequence
 
+from ..module_utils._core import arrival
+from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ComputeError
 from ..module_utils._core.model import Plan
 from ..module_utils._core.names import local_port
 from ..module_utils._core.topology import kept_apps
 from ..module_utils._ssh.keys import Identity
-from ._artifacts import APPS, Artifacts
+from ._artifacts import APPS, DOCUMENT, Artifacts
 
 FILE = APPS
 LOOPBACK = "127.0.0.1"
+MAIN = "main1"
 
 
-def text(plan: Plan, identity: Identity, address: str, former: str = "") -> str:
-    """A line for each app that PID 1 runs: its name, its URL, and its token if the URL lacks it. Of the former text, it keeps
-    the apps that were added after the launch.
+def text(plan: Plan, identity: Identity, address: str, former: Sequence[str] = ()) -> str:
+    """A line for each app that PID 1 runs: its name, its URL, and its token if the URL lacks it. ``former`` are the lines
+    of the apps that were added after the launch.
 
     The URL of an app that is not public has the loopback address of this machine: either it is the agent, or the connection of
     ``tunnel`` gives it the same port.
@@ -30,8 +35,24 @@ def text(plan: Plan, identity: Identity, address: str, former: str = "") -> str:
         host = address if app.public else LOOPBACK
         port = ports.get(app.name) or local_port(plan.session.id, app.name)
         lines[app.name] = line(app.name, app.access(host, port, identity.app_token(app.name)))
-    added = [one for one in former.splitlines(keepends=True) if one.partition(" ")[0] not in lines]
-    return "".join([*lines.values(), *added])
+    return "".join([*lines.values(), *former])
+
+
+def added(plan: Plan, artifacts: Artifacts) -> List[Json]:
+    """The entries of C(session.json) for the apps that main1 has got since its launch; none of a damaged document."""
+    launched = [port.name for port in plan.main.ports]
+    with suppress(ComputeError):
+        path = f"{artifacts.folder}/{DOCUMENT}"
+        entries = arrival.session_document(artifacts.read(DOCUMENT) or b"", path)["apps"]
+        return [one for one in entries if one["name"] not in launched and one.get("container", MAIN) == MAIN]
+    return []
+
+
+def added_lines(plan: Plan, artifacts: Artifacts) -> List[str]:
+    """The lines of these apps in the file."""
+    names = {one["name"] for one in added(plan, artifacts)}
+    lines = (artifacts.read(FILE) or b"").decode("utf-8", "replace").splitlines(keepends=True)
+    return [one for one in lines if one.partition(" ")[0] in names]
 
 
 def line(name: str, url: str) -> str:

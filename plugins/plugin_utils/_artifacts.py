@@ -26,8 +26,9 @@ DEFAULT = "~/.cluster-compute"
 IDENTITY = "identity"
 # The URLs of the apps, with their tokens.
 APPS = "apps"
+DOCUMENT = "session.json"
 # The only files that the collection writes and removes in the folder.
-FILES = (IDENTITY, APPS, "id_container", "known_hosts", "session.json", "ssh_config", "trace.json")
+FILES = (IDENTITY, APPS, "id_container", "known_hosts", DOCUMENT, "ssh_config", "trace.json")
 # What link(2) answers on file systems without hard links, such as exFAT.
 _LINKLESS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -101,8 +101,7 @@ class SessionIdentity:
         }
 
     def _files(self, route: Route) -> Dict[str, str]:
-        former = (self.artifacts.read(app_urls.FILE) or b"").decode()
-        urls = app_urls.text(self.plan, self.identity, route.address, former)
+        urls = app_urls.text(self.plan, self.identity, route.address, app_urls.added_lines(self.plan, self.artifacts))
         return {
             "ssh_config": config_files.controller_config(self.plan, route.address, self.artifacts.folder, route.proxy),
             "known_hosts": config_files.authority_line(self.plan, self.identity.authority) + "\n",

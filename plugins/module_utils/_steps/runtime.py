@@ -41,25 +41,21 @@ def examine(
 
     C(engine) and C(sdk) say whether the engine answers and the Docker SDK is there; with C(needed), an error says why not.
     """
-    found: Json = {
-        "engine": False,
-        "sdk": True,
-        "is_root": os.geteuid() == 0,
-        "has_users": set(users) <= set(_members()),
-        "firewalls": [name for name in _FIREWALLS if shutil.which(name, path=os.environ.get("PATH", "") + _SBIN)],
-    }
+    found = _of_host(users)
     try:
         engine = agent.connect(Engine)
         info, reference = engine.info(), engine.image(image) or {}
         place = swarm.describe(agent, addresses, deadline=deadline)["swarm"] if in_swarm else None
         has_runtime = bool(reference) and is_installed(engine, reference, agent.edition)
     except (EngineError, LibraryError) as error:
-        if needed:
+        is_absent, answers = isinstance(error, LibraryError), _answers(docker, deadline)
+        # What the SDK says of an engine that answers its program is not cured by installing an engine.
+        if needed or (answers and not is_absent):
             raise
-        is_absent = isinstance(error, LibraryError)
-        return {**found, "sdk": not is_absent, "engine": is_absent and _answers(docker)}
+        return {**found, "sdk": not is_absent, "engine": answers}
     return {
         **found,
+        "sdk": True,
         # The role works with the program, too.
         "engine": shutil.which(docker[0]) is not None,
         "image": image_labels(reference).get(LABEL + "image", ""),
@@ -75,6 +71,15 @@ def install(agent: Agent, scripts: Json, applets: Sequence[str], image: str = RE
     return install_runtime(engine, image, Scripts(scripts, list(applets)), check=agent.check)
 
 
+def _of_host(users: Sequence[str]) -> Json:
+    path = os.environ.get("PATH", "") + _SBIN
+    return {
+        "is_root": os.geteuid() == 0,
+        "has_users": set(users) <= set(_members()),
+        "firewalls": [name for name in _FIREWALLS if shutil.which(name, path=path)],
+    }
+
+
 def _members() -> List[str]:
     """The users whom the group of the engine lists."""
     with suppress(KeyError):
@@ -82,10 +87,11 @@ def _members() -> List[str]:
     return []
 
 
-def _answers(docker: Sequence[str]) -> bool:
-    """Whether the engine answers its program."""
+def _answers(docker: Sequence[str], deadline: int) -> bool:
+    """Whether the engine answers its program in time."""
+    command = [*docker, "version"]
     try:
-        asked = subprocess.run([*docker, "version"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    except OSError:
+        asked = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=deadline)
+    except (OSError, subprocess.TimeoutExpired):
         return False
     return asked.returncode == 0

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, List, Mapping, Sequence, Tuple
 
-from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json, picked
 from ...module_utils._core.errors import ComputeError, InputError
 from ...module_utils._core.model import App, Plan
@@ -18,12 +16,11 @@ from ...module_utils._ssh.app_files import running, show_tokens
 from ...module_utils._ssh.keys import Identity
 from ...module_utils._text.views import tunnel, tunnel_entry
 from .. import _app_urls as app_urls
-from .._artifacts import Artifacts
+from .._artifacts import DOCUMENT, Artifacts
 from .._session_shell import Shell
 from .play import Play
-from .record import DOCUMENT
 
-_MAIN = "main1"
+_MAIN = app_urls.MAIN
 # Of the parameters, those that name apps.
 _SHARED = ("apps", "publish", "restart", "remove")
 
@@ -64,20 +61,25 @@ def change_apps(play: Play, name: str, params: Json, agents: Mapping[str, str] |
 def added_apps(play: Play, plan: Plan) -> List[Json]:
     """The entries of C(session.json) for apps that main1 has got since its launch.
 
-    main1 keeps them if it was started again, and loses them if it was created again.
+    main1 keeps them if it was started again, and loses them if it was created again. A relay ends with main1, and its port may be
+    given to anyone then.
     """
-    artifacts, entries = Artifacts(play.artifacts, plan.session.name), []
-    launched = [port.name for port in plan.main.ports]
-    with suppress(ComputeError):  # a damaged document is written again
-        path = f"{artifacts.folder}/{DOCUMENT}"
-        entries = arrival.session_document(artifacts.read(DOCUMENT) or b"", path)["apps"]
-    added = [one for one in entries if one["name"] not in launched and one.get("container", _MAIN) == _MAIN]
+    artifacts = Artifacts(play.artifacts, plan.session.name)
+    added = app_urls.added(plan, artifacts)
     if not added:
         return []
     options = {"session": plan.session.id, "user": picked(plan.session.user, "uid", "gid"), "tokens": show_tokens({})}
-    there = [app["name"] for app in play.on(plan.main.agent, "apps.change", options)["apps"]]
-    app_urls.change(artifacts, {}, [one["name"] for one in added if one["name"] not in there])
-    return [one for one in added if one["name"] in there]
+    try:
+        found = play.on(plan.main.agent, "apps.change", options)
+    except ComputeError:  # no reason to undo a session that is verified
+        found = {"apps": added, "relays": []}
+    there = {app["name"] for app in found["apps"]}
+    relays = [(relay["name"], relay["port"]) for relay in found["relays"]]
+    kept = [
+        one for one in added if one["name"] in there and (not one.get("relay") or (one["name"], one["port"]) in relays)
+    ]
+    app_urls.change(artifacts, {}, [one["name"] for one in added if one not in kept])
+    return kept
 
 
 def _parts(document: Json, params: Json) -> List[Tuple[Json, Json]]:

@@ -16,14 +16,12 @@ from ...module_utils._text.views import session_document
 from .. import _notification as notification
 from .. import _shared_config as shared_config
 from .. import _trace as trace
-from .._artifacts import Artifacts
+from .._artifacts import DOCUMENT, Artifacts
 from .._ended_folders import EndedFolders
 from .._holder import holder
 from .._kept_requests import KeptRequests
 from .phases import PHASES
 from .play import Play
-
-DOCUMENT = "session.json"
 
 
 def record(play: Play, state: str, **change: Any) -> Json:

@@ -19,14 +19,13 @@ from ...module_utils._planning.request import Request
 from ...module_utils._planning.variable import LAUNCH, RESTART, SCHEDULE, TERMINATE
 from ...module_utils._planning.written_request import variables_of
 from ...module_utils._text.views import plan_to_read
-from .._artifacts import Artifacts
+from .._artifacts import DOCUMENT, Artifacts
 from .apps import restart_apps
 from .devcontainer import of_devcontainer
 from .launch import Launched, launch
 from .place import UNGUARDED
 from .placed import Asked, Placed
 from .play import Play
-from .record import DOCUMENT
 from .reports import RecentReports, Reports, collect_reports
 from .resize import asked_again, difference
 from .session_file import like, running

@@ -15,11 +15,10 @@ from ...module_utils._planning.request import Request
 from ...module_utils._planning.secret_rules import SECRETS
 from ...module_utils._text.views import session_document
 from .. import _shared_config as shared_config
-from .._artifacts import Artifacts
+from .._artifacts import DOCUMENT, Artifacts
 from .._secrets import delivered as delivered_secrets
 from .._ssh_identity import ID_CONTAINER, SessionIdentity
 from .play import Play, StepError
-from .record import DOCUMENT
 
 # The files that a controller needs of a session that runs. All but the secret can be written again.
 _NEEDED = (ID_CONTAINER, "known_hosts", DOCUMENT, "ssh_config")

@@ -115,6 +115,8 @@ def test_an_app_that_was_added_to_main1_stays_in_the_files_of_the_session(
 def test_main_removed(controller: Controller, session: Session) -> None:
     """main1 gets the same port, so the same configuration of ssh works. An app that was added to it is gone."""
     before = session.containers()
+    board = {"name": "board", "port": 8100, "command": "exec python3 -m http.server 8100", "ready": "/"}
+    controller.play("session_apps", session_name="mends", session_apps=[board]).check()
     controller.client.remove_container(before["main1"]["Id"], force=True)
     again(controller).check()
     assert identity(session.containers()["main1"]) == identity(before["main1"])

@@ -33,9 +33,9 @@ def copied(folder: Path) -> Path:
     return core
 
 
-def imported(folder: Path) -> str:
+def imported(folder: Path, first: str = "") -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    command = [sys.executable, "-c", IMPORT, str(folder)]
+    command = [sys.executable, "-c", first + IMPORT, str(folder)]
     return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
 
 
@@ -53,7 +53,13 @@ def test_a_file_that_has_changed_is_compiled_again(tmp_path: Path) -> None:
     assert imported(tmp_path) == "changed\n"
 
 
-def test_a_directory_of_another_user_stays_as_it_is(tmp_path: Path) -> None:
+def test_the_directory_of_another_user_stays_as_it_is(tmp_path: Path) -> None:
+    core = copied(tmp_path)
+    assert imported(tmp_path, "import os; os.geteuid = lambda: 54321") == "True\n"
+    assert list(core.glob("__pycache__")) == []
+
+
+def test_a_directory_need_not_be_writable(tmp_path: Path) -> None:
     core = copied(tmp_path)
     # In place of the directory for compiled files: root could write into one that it may not write to.
     (core / "__pycache__").write_text("", encoding="utf-8")

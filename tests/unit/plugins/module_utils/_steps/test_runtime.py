@@ -84,7 +84,16 @@ def test_an_engine_that_does_not_answer_is_an_error_only_where_it_is_needed(
     programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent = EngineError("The engine of a1 does not answer.", "a1")
+    program(programs / "docker", code=1)
     found = examined(monkeypatch, error=silent)
     assert (found["sdk"], found["engine"], "image" in found) == (True, False, False)
     with pytest.raises(EngineError, match="does not answer"):
         examined(monkeypatch, error=silent, needed=True)
+
+
+def test_what_the_sdk_says_of_an_engine_that_answers_its_program_is_the_error(
+    programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(programs / "docker", code=0)
+    with pytest.raises(EngineError, match="cannot be used"):
+        examined(monkeypatch, error=EngineError("The engine of a1 cannot be used: not supported URL scheme.", "a1"))
