@@ -14,8 +14,8 @@ The second run of a launch, which changes nothing, its proof by SSH, and three a
 so has the growth of a session from three to five containers beside a launch of two, whose time it should take at most 1.2 times;
 so has a session with Slurm beside one of the same image without it, than which it should take at most 5 seconds more;
 so have many agents with ten containers each, whose engines are stubs (many_agents.py), after 20 launches at once and a pass over
-100 of them (boundary.py). An empty list leaves a part out:
---three-agents '', --agents '', --loops '' or --slurm ''. --json writes the medians, in seconds, to a file, --plot draws them as SVG, and
+100 of them (boundary.py). After three agents comes the throughput of each network that a session over hosts can have (networks.py).
+An empty list leaves a part out: --three-agents '', --agents '', --loops '' or --slurm ''. --json writes the medians, in seconds, to a file, --plot draws them as SVG, and
 --compare shows them beside the file of an earlier run.
 """
 
@@ -78,6 +78,7 @@ def main() -> int:
                 floor, ours = functools.partial(agents.floor, size), functools.partial(agents.ours, size)
                 rows.update(_measure(f"{size} on 3", options.runs, floor, ours, None))
             rows.update(_growth("3", options.runs, agents.grown))
+        subprocess.run([sys.executable, str(ROOT / "tests/bench/networks.py")], check=True)
     for agents in options.agents:
         rows.update(_many(agents))
     if options.plot:

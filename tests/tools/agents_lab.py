@@ -14,9 +14,9 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -171,6 +171,30 @@ class Lab:
     def held(self, agent: str) -> list[str]:
         """Everything on a host's engine that carries the label of a session."""
         return self.shell(agent, "; ".join(LOOKS)).check().text.split("\n")[:-1]
+
+    @contextmanager
+    def fabric(self, agents: Sequence[str]) -> Iterator[None]:
+        """These hosts have, as long as the block, an interface on a network of their own, which the inventory names."""
+        name, path = f"{self.name}-fabric", self.folder / "fabric.json"
+        run(["docker", "network", "create", "--label", f"cluster-compute-test={self.name}", name]).check()
+        for agent in agents:
+            run(["docker", "network", "connect", name, self.container(agent)]).check()
+        hosts = {agent: {"agent_fabric": self._newest_interface(agent)} for agent in agents}
+        path.write_text(json.dumps({"agents": {"hosts": hosts}}))
+        self.inventories += ["-i", str(path)]
+        try:
+            yield
+        finally:
+            del self.inventories[-2:]
+            path.unlink()
+            for agent in agents:
+                run(["docker", "network", "disconnect", "--force", name, self.container(agent)])
+            run(["docker", "network", "rm", name]).check()
+
+    def _newest_interface(self, agent: str) -> str:
+        """The outer engine names interfaces in the order of connections, and no name again."""
+        names = self.shell(agent, "ls /sys/class/net").check().text.split()
+        return max((name for name in names if name.startswith("eth")), key=lambda name: int(name[3:]))
 
     # Faults
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The benchmark over three agents goes on beside what an engine keeps of an earlier run; starts.py leaves the kernel as it was."""
+"""A floor beside what an engine keeps of an earlier run; a kernel that starts.py leaves as it was; ratios of rounds."""
 
 from __future__ import annotations
 
@@ -77,3 +77,12 @@ def test_a_ratio_of_starts_is_that_of_the_same_round(monkeypatch: pytest.MonkeyP
 
     times = {("agent1", "bridge", 16): {"as is": [1.0, 4.0, 2.0], "rcu_expedited": [0.5, 1.0, 3.0]}}
     assert table({"agent1": "26.1.5"}, times).splitlines()[2:] == ["| 26.1.5 | bridge | 16 | 2.00 | 1.00, **0.50** |"]
+
+
+def test_a_ratio_of_networks_is_that_of_the_same_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    from networks import HOSTS, received, table
+
+    said = '{"end": {"sum_sent": {"bits_per_second": 4e9}, "sum_received": {"bits_per_second": 3e9}}}'
+    rates = {HOSTS: [2.0, 4.0, 8.0], "private": [received(said), 1.0, 6.0]}
+    assert table(rates).splitlines()[3:] == ["| private | 3.00 | **0.75** |"]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from agents_lab import Agents, Lab
-from controller import Session, run
+from controller import Session
 
 WITH_FABRIC = ("agent1", "agent2")
 WIDE = {
@@ -35,27 +35,8 @@ getent ahostsv4 $(hostname) | cut -d' ' -f1 | sort -u | wc -l
 @pytest.fixture(scope="module")
 def fabric(lab: Lab) -> Iterator[None]:
     """Two hosts with an interface on a network of their own, which the inventory names."""
-    name, path = f"{lab.name}-fabric", lab.folder / "fabric.json"
-    run(["docker", "network", "create", "--label", f"cluster-compute-test={lab.name}", name]).check()
-    for agent in WITH_FABRIC:
-        run(["docker", "network", "connect", name, lab.container(agent)]).check()
-    hosts = {agent: {"agent_fabric": newest_interface(lab, agent)} for agent in WITH_FABRIC}
-    path.write_text(json.dumps({"agents": {"hosts": hosts}}))
-    lab.inventories += ["-i", str(path)]
-    try:
+    with lab.fabric(WITH_FABRIC):
         yield
-    finally:
-        del lab.inventories[-2:]
-        path.unlink()
-        for agent in WITH_FABRIC:
-            run(["docker", "network", "disconnect", "--force", name, lab.container(agent)])
-        run(["docker", "network", "rm", name]).check()
-
-
-def newest_interface(lab: Lab, agent: str) -> str:
-    """The outer engine names interfaces in the order of connections, and no name again."""
-    names = lab.shell(agent, "ls /sys/class/net").check().text.split()
-    return max((name for name in names if name.startswith("eth")), key=lambda name: int(name[3:]))
 
 
 def placement(session: Session) -> list[str]:
@@ -112,3 +93,15 @@ def test_a_fabric_that_no_host_has_is_refused(agents: Agents) -> None:
     refused = agents.launch("nowhere", session_agents=["agent3"], session_agents_policy="strict", session_fabric=True)
     assert refused.code
     assert "agent3 has no agent_fabric for session_fabric" in refused.message
+
+
+@pytest.mark.usefixtures("fabric")
+def test_the_doctor_shows_which_pairs_have_the_fabric(agents: Agents) -> None:
+    file = agents.folder / "findings.json"
+    agents.play("check_agents", check_file=str(file), agent_check_seconds=0.5)
+    found = {(one["check"], one["where"]): one["found"] for one in json.loads(file.read_text())["findings"]}
+    link = ", 10 Gbit/s, MTU 1500"
+    assert found["transport", "agent1 -> agent2"] == "TCP over the private network; TCP over session_fabric" + link
+    assert found["fabric", "agent1"].endswith(link)
+    assert found["transport", "agent1 -> agent3"] == "TCP over the private network; so do 1 more pairs"
+    assert found["fabric", "agent3"] == "no agent_fabric"
