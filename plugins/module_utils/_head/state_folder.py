@@ -233,7 +233,7 @@ def desired(folder: str, gid: int | None) -> Folder:
 
 
 def provide(folder: str, wanted: Folder) -> None:
-    """Make the folder so."""
+    """Create the directory, or change its mode and group."""
     try:
         make_folder(folder, None)
         if wanted.gid >= 0:
