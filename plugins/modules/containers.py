@@ -65,7 +65,7 @@ options:
     default: false
   network:
     description:
-      - Whether O(state=created) also does what M(cluster.compute.network) does with C(state=present), and O(state=absent) at last
+      - Whether O(state=created) first does what M(cluster.compute.network) does with C(state=present), and O(state=absent) at last
         what it does with C(state=absent) for the networks that are on this engine alone.
     type: bool
     default: false

@@ -33,7 +33,7 @@ def test_created_then_started_then_untouched(launcher: Launcher, client: Any) ->
     assert [one["Id"] for one in ours(client, launch.plan)] == before
 
 
-def test_the_network_is_created_with_its_containers_and_removed_last(launcher: Launcher, client: Any) -> None:
+def test_the_network_is_created_first_and_removed_last(launcher: Launcher, client: Any) -> None:
     plan = launcher(Shape().plan(), network=False).plan
 
     def networks() -> list[str]:
@@ -55,19 +55,6 @@ def test_the_network_is_created_with_its_containers_and_removed_last(launcher: L
     assert gone["left_networks"] == []
     assert networks() == []
     assert run_module("containers", **removal)["changed"] is False
-
-
-def test_no_container_stays_without_its_network(launcher: Launcher, client: Any) -> None:
-    plan = launcher(Shape().plan(), network=False).plan
-    stranger = client.create_network(plan.network.name)["Id"]
-    try:
-        options = {"agent": AGENT, "plan": plan.to_json(), "network": True, "runtime_volume": RUNTIME}
-        refused = run_module("containers", state="created", **options)
-    finally:
-        client.remove_network(stranger)
-    assert refused["failed"]
-    assert plan.network.name in refused["msg"]
-    assert ours(client, plan) == []
 
 
 def test_check_mode_shows_all_and_makes_nothing(launcher: Launcher, client: Any) -> None:

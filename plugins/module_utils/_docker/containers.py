@@ -31,10 +31,7 @@ _LIMITS = CONFIG_FOLDER + "/limits"
 
 @dataclass(frozen=True)
 class AgentContainers:
-    """The containers of a plan on one agent. For ``files`` see Starting.
-
-    ``network`` waits for the network that is created meanwhile, without which no new container stays.
-    """
+    """The containers of a plan on one agent. For ``files`` see Starting."""
 
     engine: Engine
     plan: Plan
@@ -48,7 +45,6 @@ class AgentContainers:
     files: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
     bootstrap_timeout: float = 300.0
     mps: str = ""
-    network: Callable[[], object] = lambda: None
     check: bool = False
 
     @property
@@ -178,7 +174,7 @@ class AgentContainers:
             return self._create(container, settings[self.plan.session.image_of(container)])
 
         outcomes = map_bounded(create, wanted, self.parallelism)
-        error = first_error(outcomes) or error_of(self._check_volumes) or error_of(self.network)
+        error = first_error(outcomes) or error_of(self._check_volumes)
         if error is not None:
             created = {outcome.value for outcome in outcomes if outcome.done}
             self._undo(error, lambda listed: listed["Id"] not in created)

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import ContextManager, Sequence, Tuple
+from typing import ContextManager, Sequence
 
 from .._agents.host import engine_limits, listening_ports
 from .._core.documents import Json
@@ -47,33 +47,27 @@ def created(
     parallelism: int = 0,
     runtime_volume: str = "",
 ) -> Json:
-    """Create the containers of the agent's part of a plan; with C(network), the network of the session at the same time.
+    """Create the containers of the agent's part of a plan; with C(network), the network of the session first.
 
-    An engine looks for the network of a container when it starts it. With C(bundle), the engine unpacks their files.
+    With C(bundle), the engine unpacks their files.
     """
     launch = _launch(agent, plan, deadline, parallelism, runtime_volume)
-    with _naming_images(launch.plan), ThreadPoolExecutor(1) as pool:
+    with _naming_images(launch.plan):
         if launch.plan.network.fabric:
             fabric.present(launch.engine, launch.plan, agent.fabric, check=launch.check)
         if launch.plan.network.is_of_host:
             check_host_ports(launch.engine, launch.plan, listening_ports())
-        making = pool.submit(_network, launch) if network else None
-        launch = replace(launch, network=making.result) if making else launch
+        begun = time.monotonic()
+        made = present(launch.engine, launch.plan, launch.check) if network else {}
+        seconds = round(time.monotonic() - begun, 3)
         result = launch.created().to_json()
         if bundle:
             parts = (launch.engine, launch.plan, launch.agent, Bundle.from_text(bundle))
             installed = FileInstaller(*parts).install((), launch.check)
             result = {**joined(result, installed), "installed": installed["installed"]}
-        if making is None:
+        if not made:
             return result
-        made, seconds = making.result()
         return {**joined(made, result), "network": made["network"], "network_duration": seconds}
-
-
-def _network(launch: AgentContainers) -> Tuple[Json, float]:
-    """The network of the session, created unless it exists, and the seconds that this took."""
-    begun = time.monotonic()
-    return present(launch.engine, launch.plan, launch.check), round(time.monotonic() - begun, 3)
 
 
 def started(
