@@ -51,8 +51,7 @@ def added(plan: Plan, artifacts: Artifacts) -> List[Json]:
 def added_lines(plan: Plan, artifacts: Artifacts) -> List[str]:
     """The lines of these apps in the file."""
     names = {one["name"] for one in added(plan, artifacts)}
-    lines = (artifacts.read(FILE) or b"").decode("utf-8", "replace").splitlines(keepends=True)
-    return [one for one in lines if one.partition(" ")[0] in names]
+    return [one for one in _lines(artifacts) if one.partition(" ")[0] in names]
 
 
 def line(name: str, url: str) -> str:
@@ -61,7 +60,11 @@ def line(name: str, url: str) -> str:
 
 def change(artifacts: Artifacts, added: Mapping[str, str], removed: Sequence[str]) -> None:
     """Add or replace URLs by app, and remove others."""
-    old = (artifacts.read(FILE) or b"").decode().splitlines()
-    kept = [one for one in old if one.partition(" ")[0] not in (*added, *removed)]
-    lines = [one + "\n" for one in kept] + [line(name, url) for name, url in added.items()]
+    kept = [one for one in _lines(artifacts) if one.partition(" ")[0] not in (*added, *removed)]
+    lines = kept + [line(name, url) for name, url in added.items()]
     artifacts.write(FILE, "".join(lines).encode())
+
+
+def _lines(artifacts: Artifacts) -> List[str]:
+    """The lines of the file, which may be damaged."""
+    return [one + "\n" for one in (artifacts.read(FILE) or b"").decode("utf-8", "replace").splitlines()]

@@ -160,7 +160,7 @@ class OtherHost:
 
 
 def _variables_of(name: str, task: Any, task_vars: Json) -> Json:
-    """The variables that the task would have on another host: those of its play and of its role, too."""
+    """The variables that the task would have on another host, with the variables of its play and its role."""
     hostvars = task_vars["hostvars"]
     host = hostvars._inventory.get_host(name)
     if host is None:

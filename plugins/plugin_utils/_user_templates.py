@@ -67,7 +67,7 @@ def bounded() -> Iterator[None]:
 
 @contextmanager
 def _bounded_time() -> Iterator[None]:
-    """Only the main thread has signals; a timer that runs already is the one of a task with C(timeout)."""
+    """Limit the time of the block, except in other threads, which get no signals, and tasks with C(timeout), which use the timer."""
     if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_REAL)[0]:
         yield
         return

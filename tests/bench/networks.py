@@ -32,7 +32,7 @@ from controller import Done, Session, run
 from with_engine import engine_host
 
 HOSTS = "host to host"
-PORT = 5201  # that of the servers in containers
+PORT = 5201  # on which the servers in containers listen
 PORT_OF_HOST = 5202  # a container on the network of its host listens at the other port
 INSTALL = "apt-get update -qq && apt-get install -y -qq --no-install-recommends iperf3"
 FILES = "/usr/bin/iperf3 /usr/lib/*/libiperf.so.0 /usr/lib/*/libsctp.so.1"

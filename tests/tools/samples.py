@@ -83,6 +83,12 @@ def plan(asked: Request, placement: str | Sequence[str] = "", **inputs: Any) -> 
     return build_plan(asked, replace(usual, **inputs))
 
 
+def running_row(made: Plan) -> Json:
+    """The session of a plan as the head answers it."""
+    texts = {"name": "train", "owner": "alice", "state": "RUNNING", "reason": ""}
+    return {"id": made.session.id, **texts, "created": 1.0, "changed": 2.0}
+
+
 def observed(container: Container, session: str, state: str = "running", created: float = 500.0) -> ObservedContainer:
     """What an engine reports of a container of a plan."""
     return ObservedContainer.from_json(

@@ -72,6 +72,7 @@ def install(agent: Agent, scripts: Json, applets: Sequence[str], image: str = RE
 
 
 def _of_host(users: Sequence[str]) -> Json:
+    """What this process sees without the engine."""
     path = os.environ.get("PATH", "") + _SBIN
     return {
         "is_root": os.geteuid() == 0,

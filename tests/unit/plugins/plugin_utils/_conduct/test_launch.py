@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from conducted import conducted, options_of
-from samples import plan, request
+from samples import plan, request, running_row
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, SessionError
@@ -29,15 +29,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._progress import T
 
 ASKED = request(cluster_size=2, cluster_mode="multi-node")
 PLAN = plan(ASKED, "ab")
-ROW = {
-    "id": PLAN.session.id,
-    "name": "train",
-    "owner": "alice",
-    "state": "RUNNING",
-    "reason": "",
-    "created": 1.0,
-    "changed": 2.0,
-}
+ROW = running_row(PLAN)
 FAILED = {**ROW, "state": "ERROR", "reason": "why", "launch": PLAN.session.launch}
 IMAGE = {"reference": PLAN.session.image, "present": True, "id": "1"}
 AGENTS: list[Json] = [{"name": name, "reachable": True, "image": IMAGE} for name in "ab"]

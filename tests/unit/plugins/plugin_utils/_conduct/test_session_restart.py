@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from conducted import conducted, options_of
-from samples import exactly, plan, request
+from samples import exactly, plan, request, running_row
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
@@ -23,15 +23,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.session i
 
 ASKED = request(cluster_size=3, cluster_mode="multi-node")
 PLAN = plan(ASKED, "abb")
-ROW = {
-    "id": PLAN.session.id,
-    "name": "train",
-    "owner": "alice",
-    "state": "RUNNING",
-    "reason": "",
-    "created": 1.0,
-    "changed": 2.0,
-}
+ROW = running_row(PLAN)
 IMAGE = {"reference": PLAN.session.image, "present": True, "id": "1"}
 STORED: Json = {
     "id": PLAN.session.id,
