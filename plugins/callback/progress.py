@@ -40,7 +40,8 @@ from ansible import constants
 from ansible.plugins.callback.default import CallbackModule as DefaultCallback
 
 from ..module_utils._core.errors import SessionError, visible
-from ..plugin_utils._progress import CLEAR, TERMINAL, Conducted, Progress, TaskFacts
+from ..plugin_utils._progress import CLEAR, Conducted, Progress, TaskFacts
+from ..plugin_utils._transfer_watch import TERMINAL
 
 _DEBUG = frozenset(("debug", "ansible.builtin.debug", "ansible.legacy.debug"))
 

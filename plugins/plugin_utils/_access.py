@@ -13,8 +13,8 @@ from ..module_utils._core.documents import Json
 from ..module_utils._planning import answers
 from ._action import ComputeAction
 from ._conduct.variables import checked
-from ._progress import TERMINAL
 from ._session_shell import Shell
+from ._transfer_watch import TERMINAL
 
 
 class AccessAction(ComputeAction):

@@ -17,6 +17,7 @@ from ..module_utils._agents.swarm_plan import plan_leave as plan_swarm_leave
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import StateError
 from ..module_utils._module import at_least
+from ..module_utils._planning.variable import COMMIT
 from ..module_utils._steps.step import Step
 from ._action import Controller
 from ._known_names import check_command
@@ -106,8 +107,10 @@ def commit_container(place: Controller) -> Json:
     """Make an image of a container of a session, as the variables of the task ask for."""
     from ._conduct.action import conducted
     from ._conduct.commit import commit
+    from ._conduct.variables import checked
 
-    return conducted(place.action, place.variables, commit)
+    settings = checked(place.action, place.variables, COMMIT)["variables"]
+    return conducted(place.action, place.variables, lambda play: commit(play, settings))
 
 
 def check_root(place: Controller, script: str = "") -> Json:

@@ -14,9 +14,9 @@ from ansible.utils.vars import load_extra_vars
 
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError
+from ..module_utils._core.value_rules import check_names
 from ..module_utils._planning.known_names import AGENT_VARIABLES, PREFIXES, check_known, suspects
 from ..module_utils._planning.playbook_settings import ENVIRONMENTS_TO_BUILD
-from ..module_utils._planning.rules import check_names
 from ..module_utils._planning.settings import VARIABLES
 from ._action import Controller, raw_variables
 

@@ -24,8 +24,7 @@ from ansible.plugins.loader import become_loader, connection_loader
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError
 from ..module_utils._core.parallel import run_all
-from ._progress import TERMINAL
-from ._transfer_watch import watched, write_whole
+from ._transfer_watch import TERMINAL, watched, write_whole
 
 if TYPE_CHECKING:
     from ._action import ComputeAction

@@ -18,26 +18,6 @@ WIDTH = 44
 CLEAR = "\r\x1b[2K"
 
 
-@dataclass
-class Terminal:
-    """What actions must know of the callback. ``clear`` erases its live line: an action writes it before a line of its own on standard
-    error, and ``clear_result`` before one on standard output, which may go to a file.
-
-    ``folder`` takes a file for each host on which a transfer is in progress: the bytes that have arrived, and all or 0.
-    ``agents`` is a file for a task that works on many agents: how many have ended, and all. ``phase`` is a file for a task with
-    phases of its own: the phase in progress.
-    """
-
-    clear: str = ""
-    clear_result: str = ""
-    folder: str = ""
-    agents: str = ""
-    phase: str = ""
-
-
-# Set by the callback before Ansible forks the workers, which run the actions.
-TERMINAL = Terminal()
-
 # The phase that an action of the collection begins; an action that is not here belongs to the phase before it.
 BEGUN_BY: Dict[str, str] = {
     "agent_info": PHASES["inform"].message,

@@ -12,8 +12,8 @@ from ansible.errors import AnsibleError
 
 from ..module_utils._core.errors import InputError
 from ..module_utils._core.model import Secret, Session
+from ..module_utils._core.names import environment_size
 from ..module_utils._docker.secrets import Delivery
-from ..module_utils._planning.rules import environment_size
 from ..module_utils._planning.secret_rules import HIDDEN, LONGEST, SECRETS, check_content, check_file
 from ..module_utils._ssh.config_files import set_env
 from ._kept_requests import KeptRequests

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Show how many bytes of an image have been transferred while an action waits: a second connection asks the host."""
+"""What actions leave for the callback to show, such as the bytes of a transfer, which a second connection counts on the host."""
 
 from __future__ import annotations
 
@@ -10,17 +10,37 @@ import os
 import re
 import threading
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, Iterator
 
 from ansible.errors import AnsibleError
-
-from ._progress import TERMINAL
 
 # Seconds between two questions. Over SSH, each is a command on the connection that Ansible keeps open.
 PERIOD = 2.0
 # Connections whose commands do not disturb each other: each is a process of its own.
 _SEPARATE = frozenset(("ssh", "local"))
 _COUNT = re.compile(rb"([0-9]{1,18})(?: ([0-9]{1,18}))?\n")
+
+
+@dataclass
+class Terminal:
+    """What actions must know of the callback. ``clear`` erases its live line: an action writes it before a line of its own on standard
+    error, and ``clear_result`` before one on standard output, which may go to a file.
+
+    ``folder`` takes a file for each host on which a transfer is in progress: the bytes that have arrived, and all or 0.
+    ``agents`` is a file for a task that works on many agents: how many have ended, and all. ``phase`` is a file for a task with
+    phases of its own: the phase in progress.
+    """
+
+    clear: str = ""
+    clear_result: str = ""
+    folder: str = ""
+    agents: str = ""
+    phase: str = ""
+
+
+# Set by the callback before Ansible forks the workers, which run the actions.
+TERMINAL = Terminal()
 
 
 @contextmanager

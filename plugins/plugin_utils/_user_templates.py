@@ -22,9 +22,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ..module_utils._core.errors import InputError
 from ..module_utils._core.model import Container, Plan
+from ..module_utils._core.names import check_environment_size
 from ..module_utils._core.topology import Member
 from ..module_utils._planning.request import Request
-from ..module_utils._planning.rules import check_environment_size
 
 SECONDS = 10
 MEMORY = 256 << 20

@@ -26,8 +26,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.row import R
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Context
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import choose_subnet
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import free_of
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import PlanInputs, build_plan
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 

@@ -25,7 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._head.turns import turns
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import (
     available,
-    holdings,
+    held_on,
     list_groups,
     list_owners,
     sample,
@@ -102,7 +102,7 @@ def _document(store: Store, agents: Sequence[Agent]) -> Json:
         }
         for one in list_sessions(rows, agents)
     ]
-    held = holdings(store, agents)
+    held = held_on(agents, store.ends_on(agents), store.held_plans())
     owners, agent_rows = list_owners(store.live(), held), list_agents(held, agents)
     for owner in owners:
         left = available(SitePolicy(), {}, agent_rows, owner["owner"])

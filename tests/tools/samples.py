@@ -22,12 +22,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Context
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import choose_subnet
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import (
-    FreeCapacity,
-    PerContainer,
-    free_of,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement
+from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, PerContainer
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import PlanInputs, build_plan, mtu_for
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request

@@ -15,7 +15,7 @@ import yaml
 from session_schema import SCHEMA, schema
 
 from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import read_by
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import Documentation
+from ansible_collections.cluster.compute.plugins.module_utils._planning.suboptions import Documentation
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "roles" / "session" / "meta" / "argument_specs.yml"

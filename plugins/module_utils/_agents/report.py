@@ -20,7 +20,7 @@ from .._core.reports import GpuSharing
 from .._core.units import parse_bytes, parse_cpus
 from .._docker.apps import read_statuses
 from .._docker.batch import parse_exit, read_state
-from .._docker.client import Engine, LateError, UnreachableError, container_entries
+from .._docker.client import Engine, LateError, UnreachableError, container_entries, waits_for_secrets
 from .._docker.data_folders import folders_of, silent_folders
 from .._docker.device_nodes import MPS_DIRECTORY
 from .._docker.reports import (
@@ -36,7 +36,6 @@ from .._docker.reports import (
     relays_by_session,
 )
 from .._docker.runtime import find_runtime
-from .._docker.secrets import waits_for_secrets
 from . import guard, host
 from .devices import MIG, NO_LIMIT, all_gpus, divided, gpu_use, rdma_ports, use_of
 from .gpu_health import gpu_health

@@ -66,6 +66,8 @@ RELOCATE = "relocate"
 SSH_PORT = 22
 MASTER_PORT = 12345
 
+# A session has at most so many containers: a bridge has 1,023 ports. https://github.com/moby/moby/issues/44973
+LARGEST = 1000
 SINGLE_NODE = "single-node"
 MULTI_NODE = "multi-node"
 # Values of session_network, of which the engine knows the second.
@@ -89,5 +91,9 @@ STATE_DIR = "/var/lib/cluster-compute"
 POLICY_FILE = "/etc/cluster-compute/policy.json"
 # The ID of a MIG device begins with it.
 MIG_DEVICE = "MIG-"
+# Values of session_torchrun.
+NONE, STATIC, ELASTIC = TORCHRUN_MODES = ("none", "static", "elastic")
+# The roles of every session.
+MAIN, SUB = "main", "sub"
 # The last character is a letter: a hostname is the name of a role and a number.
 ROLE_NAME = "[a-z](?:[a-z0-9-]{0,14}[a-z])?"

@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The rules for names: sessions, owners, environment variables, and the engine's own names made from them."""
+"""The rules for names and for environment variables, and the engine's own names made from those of sessions and owners."""
 
 from __future__ import annotations
 
 import random
 import re
 import uuid
-from typing import Tuple
+from typing import Any, Dict, Mapping, Tuple
 
 from .constants import CONFIG_FOLDER
 from .documents import digest
@@ -19,6 +19,12 @@ _SESSION = re.compile(r"(?=.{4,64}\Z)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RESERVED_PREFIX = "BACKENDAI_"
+_GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+# MAX_ARG_STRLEN of the kernel, without the final zero: https://man7.org/linux/man-pages/man2/execve.2.html
+LONGEST_ENTRY = (1 << 17) - 1
+# sshd has the variables of a login in its configuration and closes every connection if that has more than 256 KiB (measured
+# with OpenSSH 9.2). What this leaves is for the variables of the session, its secrets and the image.
+MOST_ENVIRONMENT = LONGEST_ENTRY
 # Instead of an owner, where lists are asked for.
 ALL_OWNERS = "all"
 # For apps without a port of an agent: above the ports of services, below those that the kernel takes for connections.
@@ -71,6 +77,47 @@ def check_variable_name(name: object) -> str:
             "session_environment", name, f"must not start with {RESERVED_PREFIX}: the session sets these variables"
         )
     return name
+
+
+def check_group(variable: str, value: Any) -> str:
+    if not isinstance(value, str) or not _GROUP.fullmatch(value):
+        raise InputError(variable, value, "must have 1 to 64 letters, digits, '-', '_' or '.'")
+    return value
+
+
+def check_environment(variable: str, value: Any) -> Dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise InputError(variable, value, "must be a dictionary of names and values")
+    environment = {}
+    for name, text in value.items():
+        check_variable_name(name)
+        if isinstance(text, bool) or not isinstance(text, (str, int, float)):
+            raise InputError(f"{variable}: {name}", text, "must be a string or a number: put it in quotes")
+        # A login's environment is set by sshd, whose configuration has one line per value.
+        if any(ord(letter) < 32 and letter != "\t" for letter in str(text)):
+            raise InputError(f"{variable}: {name}", str(text), "must not contain newlines or control characters")
+        environment[str(name)] = str(text)
+    check_environment_size(variable, environment)
+    return environment
+
+
+def check_environment_size(variable: str, environment: Mapping[str, str]) -> None:
+    """Refuse variables that are too large for a login or for the start of a program."""
+    size = environment_size(environment)
+    if size > MOST_ENVIRONMENT:
+        rule = "must have at most %d bytes in all, names included, and has %d" % (MOST_ENVIRONMENT, size)
+        raise InputError(variable, ", ".join(environment), rule)
+
+
+def environment_size(environment: Mapping[str, str]) -> int:
+    """The bytes that the variables take in sshd's configuration, where quotes and backslashes have an escape character.
+
+    >>> environment_size({"A": "1", "B": 'say "hi"'})
+    18
+    """
+    escapes = sum(text.count('"') + text.count("\\") for text in environment.values())
+    texts = ['"{}={}"'.format(*item) for item in environment.items()]
+    return len(" ".join(texts).encode()) - 2 + escapes if texts else 0
 
 
 def random_name(source: random.Random | None = None) -> str:

@@ -5,19 +5,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Dict, Hashable, Iterable, Iterator, List, Sequence, Tuple
 
+from .constants import MAIN, SUB
 from .model import App, Container, Plan, Role, Session
 
-MAIN = "main"
-SUB = "sub"
 # Parameter servers and evaluators take no part in the collective operations of MPI, torch and Horovod.
 NOT_COMPUTING = ("ps", "evaluator")
-_READY = re.compile(r"([0-9]{1,5})(/[A-Za-z0-9._~/?=&%+,@-]{0,500})?")
 
 
 @dataclass(frozen=True)
@@ -98,16 +95,6 @@ def role_of(hostname: str) -> str:
     'worker'
     """
     return hostname.rstrip("0123456789")
-
-
-def ready_port(text: str) -> Tuple[int, str]:
-    """The port and the path that a text names; port 0 for a command.
-
-    >>> ready_port("8080/health"), ready_port("8080"), ready_port("true")
-    ((8080, '/health'), (8080, ''), (0, ''))
-    """
-    found = _READY.fullmatch(text)
-    return (int(found.group(1)), found.group(2) or "") if found else (0, "")
 
 
 def timeout_text(session: Session) -> str:

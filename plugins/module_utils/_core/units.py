@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Conversion of amounts and times between what people write and read and the numbers of the documents."""
+"""Conversion of amounts and times between what people write and read and the numbers of the documents; the rules of amounts."""
 
 from __future__ import annotations
 
@@ -88,6 +88,36 @@ def check_disk(variable: str, value: Any) -> int:
     if 0 < size < LEAST_DISK:
         raise InputError(variable, value, f"must be 0 for no limit, or at least {show_bytes(LEAST_DISK)}")
     return size
+
+
+# https://docs.docker.com/engine/containers/resource_constraints/ : the engine refuses less than 6 MiB.
+check_memory = bytes_from(6 << 20)
+
+
+def check_cpus(variable: str, value: Any) -> int:
+    millicpus = parse_cpus(value, variable)
+    # The engine refuses less than 0.01 CPU.
+    if millicpus < 10:
+        raise InputError(variable, value, "must be at least 0.01")
+    return millicpus
+
+
+def check_shm(variable: str, value: Any) -> int:
+    shm = parse_bytes(value, variable)
+    if shm < 1:
+        raise InputError(variable, value, "must be greater than 0")
+    return shm
+
+
+def check_gpus(variable: str, value: Any) -> float:
+    rule = "must be a whole number, or a fraction below 1 where the agents declare shares"
+    try:
+        gpus = float(value)
+    except (TypeError, ValueError):
+        raise InputError(variable, value, rule) from None
+    if isinstance(value, bool) or not 0 <= gpus <= 1024 or (gpus > 1 and gpus != int(gpus)):
+        raise InputError(variable, value, rule)
+    return gpus
 
 
 def _plain(number: Decimal) -> str:

@@ -13,7 +13,7 @@ import binascii
 import re
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Callable, Generic, Iterator, List, Mapping, Tuple, TypeVar
+from typing import Any, Callable, Generic, Iterator, List, Mapping, Sequence, Tuple, TypeVar
 
 from .errors import InputError
 
@@ -133,6 +133,58 @@ def _walk(value: Any) -> Iterator[Tuple[int, Any]]:
             waiting += [(depth + 1, part) for pair in item.items() for part in pair]
         elif isinstance(item, (list, tuple)):
             waiting += [(depth + 1, part) for part in item]
+
+
+def check_list(variable: str, value: Any) -> Sequence[Any]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+        raise InputError(variable, value, "must be a list")
+    return value
+
+
+def check_names(variable: str, value: Any) -> Tuple[str, ...]:
+    """Names of hosts, containers or apps. As in other lists of Ansible, commas separate the names in a string.
+
+    >>> check_names("session_exec_containers", "main1, sub2")
+    ('main1', 'sub2')
+    """
+    if isinstance(value, str):
+        value = [name.strip() for name in value.split(",") if name.strip()]
+    return check_texts(variable, value)
+
+
+def check_texts(variable: str, value: Any) -> Tuple[str, ...]:
+    return tuple(check_text(variable, name) for name in check_list(variable, value))
+
+
+def check_entry(variable: str, value: Any, known: Sequence[str], needed: Sequence[str]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or set(value) - set(known) or set(needed) - set(value):
+        more = ", ".join(name for name in known if name not in needed)
+        rule = (
+            f"must be a dictionary with {' and '.join(needed)}, and optionally {more}"
+            if needed
+            else f"must be a dictionary that has only {more}"
+        )
+        raise InputError(variable, value, rule)
+    return value
+
+
+def check_path(variable: str, value: Any) -> str:
+    if not isinstance(value, str) or re.search(r"[\x00-\x1f\x7f]", value):
+        raise InputError(variable, value, "must be a path without control characters")
+    return value
+
+
+_READY = re.compile(r"([0-9]{1,5})(/[A-Za-z0-9._~/?=&%+,@-]{0,500})?")
+
+
+def ready_port(text: str) -> Tuple[int, str]:
+    """The port and the path that a text names; port 0 for a command.
+
+    >>> ready_port("8080/health"), ready_port("8080"), ready_port("true")
+    ((8080, '/health'), (8080, ''), (0, ''))
+    """
+    found = _READY.fullmatch(text)
+    return (int(found.group(1)), found.group(2) or "") if found else (0, "")
 
 
 MOST_KEYS, _LONGEST_KEY = 100, 4096

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import sys
 import traceback
-from typing import Any, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Sequence
 
-from .._core.constants import LABEL_SESSION
+from .._core.constants import LABEL_CONTAINER, LABEL_FOLDERS, LABEL_SESSION
 from .._core.documents import Json
 from .._core.errors import LibraryError
 from .._core.image_reference import names_of
+from .._core.names import run_folder
 from .._core.parallel import run_all
 from .connection import AbsentError, Connection, LateError, UnreachableError, label_filter
 from .container_requests import ContainerRequests
-from .reports import container_entry, engine_name
+from .reports import container_entry, engine_name, is_ours
 
 
 class NetworkRequests(Connection):
@@ -72,6 +73,18 @@ class Engine(ContainerRequests, NetworkRequests):
         with self._asking("return its version") as client:
             return str(client.api_version)
 
+    def containers(self, session: str = "", everyone: bool = False) -> List[Json]:
+        """The engine's list of containers in any state: those of one session, of all sessions, or all containers."""
+        filters = {} if everyone else label_filter(session)
+        with self._asking("list its containers") as client:
+            listed = client.containers(all=True, filters=filters)
+        self._unbounded.update(one["Id"] for one in listed if LABEL_FOLDERS not in (one.get("Labels") or {}))
+        return [container for container in listed if everyone or is_ours(container)]
+
+    def members(self, session: str) -> Dict[str, Json]:
+        """The containers of a session by their ID in its plan."""
+        return {container["Labels"].get(LABEL_CONTAINER, ""): container for container in self.containers(session)}
+
     def image(self, reference: str) -> Json | None:
         with self._asking(f"inspect image {reference}") as client:
             return next(filter(None, (self._or_none(client.inspect_image, name) for name in names_of(reference))), None)
@@ -116,6 +129,11 @@ def load_sdk(docker_host: str) -> Any:
 def session_containers(engine: Engine, sessions: Sequence[str]) -> List[Json]:
     listed = engine.containers(session=sessions[0]) if len(sessions) == 1 else engine.containers()
     return [container for container in listed if container["Labels"].get(LABEL_SESSION) in sessions]
+
+
+def waits_for_secrets(engine: Engine, identity: str, container: str, hostname: str) -> bool:
+    """Whether PID 1 of a container that runs waits: it was started without its secrets, and has no sshd yet."""
+    return engine.has_path(identity, run_folder(container) + "/.waits_for_secrets", hostname)
 
 
 def container_entries(engine: Engine, listed: Sequence[Json], parallelism: int) -> List[Json]:

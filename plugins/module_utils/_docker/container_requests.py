@@ -12,14 +12,13 @@ import tarfile
 import time
 from collections import deque
 from contextlib import contextmanager, suppress
-from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Deque, Iterable, Iterator, Sequence, Tuple
 
-from .._core.constants import LABEL_CONTAINER, LABEL_FOLDERS, RUNTIME_PATH
+from .._core.constants import LABEL_FOLDERS, RUNTIME_PATH
 from .._core.documents import Json
 from .._core.errors import EngineError, visible
 from .._core.waiting import deadline_in, wait_until
-from .connection import Connection, label_filter
-from .reports import is_ours
+from .connection import Connection
 
 MIB = 1 << 20
 # A frame of a log: one byte for the stream, three unused bytes, four bytes for the length (API, "Attach to a container").
@@ -111,18 +110,6 @@ def _reading(answer: Any, stream: Any) -> Callable[[int], bytes]:
 
 class ContainerRequests(Connection):
     """Requests for containers in any state."""
-
-    def containers(self, session: str = "", everyone: bool = False) -> List[Json]:
-        """The engine's list of containers in any state: those of one session, of all sessions, or all containers."""
-        filters = {} if everyone else label_filter(session)
-        with self._asking("list its containers") as client:
-            listed = client.containers(all=True, filters=filters)
-        self._unbounded.update(one["Id"] for one in listed if LABEL_FOLDERS not in (one.get("Labels") or {}))
-        return [container for container in listed if everyone or is_ours(container)]
-
-    def members(self, session: str) -> Dict[str, Json]:
-        """The containers of a session by their ID in its plan."""
-        return {container["Labels"].get(LABEL_CONTAINER, ""): container for container in self.containers(session)}
 
     def inspect(self, identity: str, subject: str = "") -> Json | None:
         with self._asking("inspect it", subject) as client:

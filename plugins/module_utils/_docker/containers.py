@@ -14,7 +14,7 @@ from .._core.errors import ComputeError, ConflictError, EngineError, InputError,
 from .._core.image_reference import names_of
 from .._core.model import Container, Mount, Plan
 from .._core.parallel import error_of, first_error, map_bounded, run_all
-from .client import Engine, container_entries
+from .client import Engine, container_entries, waits_for_secrets
 from .data_folders import check_folders_answer, check_mounts_answer, found_folders
 from .device_nodes import amd_gpus, mps_fault
 from .fabric import is_connected
@@ -22,7 +22,7 @@ from .payloads import NO_LIMITS, AgentSettings, Limits, container_body, endpoint
 from .removal import GOING, ContainerChanges, clear_away, remove_orphans, state_of, stop_containers
 from .reports import claims, engine_name
 from .runtime import find_runtime
-from .secrets import Delivery, waits_for_secrets
+from .secrets import Delivery
 from .starting import RUNNING, Starting
 
 # The file of the limits, which PID 1 reads.

@@ -24,9 +24,9 @@ from .._core.constants import (
 from .._core.documents import Json, digest
 from .._core.exits import APART
 from .._core.forms import MADE, MAKER, UUID
-from .._core.labels import flaw, small_number
 from .._core.model import Resources
 from .._core.names import container_names
+from .._core.report_rules import flaw, small_number
 
 # The states of a container that programs may run in.
 ACTIVE = frozenset({"running", "restarting", "paused"})

@@ -14,7 +14,7 @@ from .._core.errors import EngineError, NotFoundError
 from .._core.model import Container, Plan, Role
 from .._core.names import run_folder
 from .._core.parallel import default_parallelism, run_all
-from .._core.topology import ready_port
+from .._core.value_rules import ready_port
 from .._core.waiting import deadline_in, wait_until
 from .client import Engine
 from .data_folders import check_mounts_answer

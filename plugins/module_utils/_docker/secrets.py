@@ -19,13 +19,6 @@ from dataclasses import dataclass
 from typing import List, Mapping, Tuple
 
 from .._core.model import User
-from .._core.names import run_folder
-from .client import Engine
-
-
-def waits_for_secrets(engine: Engine, identity: str, container: str, hostname: str) -> bool:
-    """Whether PID 1 of a container that runs waits: it was started without its secrets, and has no sshd yet."""
-    return engine.has_path(identity, run_folder(container) + "/.waits_for_secrets", hostname)
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,10 @@ from .._core.reports import Agent, ObservedContainer
 from .._core.topology import Member
 from .._planning.addresses import NO_SUBNET, at_slots
 from .._planning.allocation import Allocation
-from .._planning.capacity import FreeCapacity, free_of
-from .._planning.placement import Placement, host_places, usable_ports
+from .._planning.capacity import FreeCapacity
+from .._planning.placement import Placement, free_of, host_places, usable_ports
 from .._planning.plan import PlanInputs, build_plan, mtu_for, read_placement
 from .._planning.request import Request
-from .._planning.resizing import with_sizes
 from .row import Row
 
 # A created container belongs to a launch in progress, which its own store knows.
@@ -81,7 +80,7 @@ def rebuilt_plan(
     observed = {one.hostname: one for agent in agents for one in agent.containers if _is_of(row, one)}
     example = _example(row, request, observed)
     placed_on, slots = read_placement(example.label(LABEL_SESSION + ".placement")), _slots(example, request)
-    request, mode = with_sizes(request, list(map(len, slots))), example.label(LABEL_SESSION + ".mode")
+    request, mode = request.with_sizes(list(map(len, slots))), example.label(LABEL_SESSION + ".mode")
     free = {agent.name: free_of(agent, booked.get(agent.name, ())) for agent in agents if agent.reachable}
     resources = tuple(
         observed[member.hostname].resources
@@ -146,7 +145,7 @@ def _example(row: Row, request: Request, observed: Mapping[str, ObservedContaine
     sizes = list(map(len, _slots(example, request)))
     first = [int(size) for size in example.label(LABEL_FIRST).split(",") if size] or sizes
     is_alike = len(sizes) == len(first) == len(request.sizes) and sum(sizes) == len(placed_on)
-    if not is_alike or example.label(LABEL_SESSION + ".request") != with_sizes(request, first).digest:
+    if not is_alike or example.label(LABEL_SESSION + ".request") != request.with_sizes(first).digest:
         rule = "is used by a running session with other settings: end that session with terminate.yml, or choose another name"
         raise InputError("session_name", row.name, rule)
     return example

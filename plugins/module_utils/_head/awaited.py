@@ -9,7 +9,7 @@ A session that waits for what cannot happen any more leaves the queue with ERROR
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import List, Sequence, Tuple
+from typing import List, Mapping, Sequence, Tuple
 
 from .._core import states
 from .._core.errors import InputError
@@ -18,7 +18,6 @@ from .._core.reports import Agent
 from .._planning.batch_result import FAILURE, SUCCESS
 from .._planning.request import Request
 from .row import Row
-from .store import Store
 
 # The reason in the history of a session whose next command has not begun: what the agent reports is the end of the former.
 REPLACED = "another session_command replaces the former"
@@ -42,11 +41,11 @@ class Awaited:
         return self.reason or " ".join(self.failure).strip()
 
 
-def awaited(store: Store, row: Row, request: Request, agents: Sequence[Agent]) -> Awaited:
-    """What a waiting session waits for."""
+def awaited(row: Row, request: Request, others: Mapping[str, Row | None], agents: Sequence[Agent]) -> Awaited:
+    """What a waiting session waits for. ``others`` are the newest sessions of the names in ``session_after``."""
     since, waits = request.earliest(row.created), []
     for name in request.after:
-        other = newest(store, name, row.owner)
+        other = others[name]
         result, reason = _result(other, agents) if other else (FAILURE, "does not exist")
         if other is None or result == FAILURE:
             return Awaited(since, failure=(name, reason))
@@ -57,48 +56,22 @@ def awaited(store: Store, row: Row, request: Request, agents: Sequence[Agent]) -
     return Awaited(since, reason)
 
 
-def check_awaited(store: Store, row: Row, request: Request, agents: Sequence[Agent]) -> None:
+def check_awaited(row: Row, request: Request, waits: Awaited, waiting: Sequence[Tuple[Row, Request]]) -> None:
     """Raise InputError for a session that waits for another that never succeeds, or that waits for this session."""
-    name, reason = awaited(store, row, request, agents).failure
+    name, reason = waits.failure
     if name:
         raise InputError("session_after", name, f"must be a session that succeeds: {name} {reason}")
-    circle = _circle(store, row, request)
+    circle = _circle(row, request, waiting)
     if circle:
         raise InputError("session_after", circle[1], f"must not wait for this session: {' waits for '.join(circle)}")
 
 
-def give_up(store: Store, agents: Sequence[Agent], now: float) -> None:
-    """End the waiting sessions that wait in vain or have waited for too long, and those that wait for them."""
-    limited = [(row, asked) for row, asked in store.waiting() if asked.after or asked.pending_timeout]
-    while any(_is_given_up(store, row, asked, agents, now) for row, asked in limited if row.state == states.PENDING):
-        pass  # another session may wait for it
-
-
-def awaited_ids(store: Store) -> List[str]:
-    """The IDs of the sessions that others wait for: their results must not be forgotten."""
-    others = [newest(store, name, row.owner) for row, request in store.waiting() for name in request.after]
-    return [other.id for other in others if other]
-
-
-def newest(store: Store, name: str, owner: str) -> Row | None:
-    """The session of a name: the live one, or else the one that ended last."""
-    rows = store.select(name, owner, ended=True, limit=1)
-    return rows[-1] if rows else None
-
-
-def _is_given_up(store: Store, row: Row, request: Request, agents: Sequence[Agent], now: float) -> bool:
-    reason = _reason_to_give_up(store, row, request, agents, now)
-    if reason:
-        store.change(row, states.ERROR, now, reason)
-    return bool(reason)
-
-
-def _reason_to_give_up(store: Store, row: Row, request: Request, agents: Sequence[Agent], now: float) -> str:
+def reason_to_give_up(row: Row, request: Request, waits: Awaited, now: float) -> str:
+    """Why a session leaves the queue: it has waited for too long, or waits in vain; empty if it stays."""
     if request.pending_timeout and now - request.earliest(row.created) > request.pending_timeout:
         reason = f": {row.reason}" if row.reason else ""
         return "it waited longer than the %d s of session_pending_timeout%s" % (request.pending_timeout, reason)
-    found = awaited(store, row, request, agents)
-    return f"session_after: {found.text}" if found.failure[0] else ""
+    return f"session_after: {waits.text}" if waits.failure[0] else ""
 
 
 def _result(row: Row, agents: Sequence[Agent]) -> Tuple[str, str]:
@@ -120,14 +93,14 @@ def _result(row: Row, agents: Sequence[Agent]) -> Tuple[str, str]:
     return FAILURE if ended["exit_code"] else SUCCESS, f"has failed: {describe_command_exit(ended)}"
 
 
-def _circle(store: Store, row: Row, request: Request) -> List[str]:
+def _circle(row: Row, request: Request, waiting: Sequence[Tuple[Row, Request]]) -> List[str]:
     """The names from this session back to it, along the sessions that wait for each other; empty if there is no way."""
+    after = {other.name: asked.after for other, asked in waiting if other.owner == row.owner}
     waiting_for = dict.fromkeys(request.after, row.name)
     open_names = list(request.after)
     while open_names and row.name not in waiting_for:
         name = open_names.pop()
-        other = store.find(name, row.owner)
-        names = other.request.after if other and other.state == states.PENDING and other.request else ()
+        names = after.get(name, ())
         open_names += [one for one in names if one not in waiting_for]
         for one in names:
             waiting_for.setdefault(one, name)

@@ -11,15 +11,14 @@ from .._core import states
 from .._core.constants import RELOCATE, RESTART_ALL
 from .._core.documents import Json, picked
 from .._core.exits import UP, failed_apps, limit_reached
-from .._core.model import Mount, Plan, Port, Resources
+from .._core.model import Mount, Plan, Port
 from .._core.reports import Agent, ObservedContainer
 from .._core.topology import kept_apps
+from .._planning.request import PRIVATE_FIELDS
 from .row import Row
 
 # Values of session_on_failure with which a pass repairs a session.
 HEALING = ("restart", RESTART_ALL)
-# Of the request of a session that waits, only its owner sees these: they may contain secrets.
-PRIVATE = ("environment", "secrets", "command", "bootstrap")
 # Seconds that PID 1 may need beside the grace to end a session: it looks at its limits every five.
 _PAUSE = 15
 
@@ -32,16 +31,6 @@ def details(row: Row, size: int, containers: Sequence[Json], agents: Sequence[Ag
         "apps": _apps(row, agents),
         "folders": _folders(row),
         "measured": _sum_of(container.get("measured") for container in containers),
-    }
-
-
-def amounts(booked: Iterable[Resources]) -> Json:
-    """The sum of what containers hold."""
-    listed = list(booked)
-    return {
-        "millicpus": sum(resources.millicpus for resources in listed),
-        "memory": sum(resources.memory for resources in listed),
-        "gpus": round(sum(gpu.shares for resources in listed for gpu in resources.gpus), 3),
     }
 
 
@@ -73,7 +62,7 @@ def without_private(session: Json, viewer: str) -> Json:
     request = session["request"]
     if request is None or session["owner"] == viewer:
         return session
-    return {**session, "request": {name: value for name, value in request.items() if name not in PRIVATE}}
+    return {**session, "request": {name: value for name, value in request.items() if name not in PRIVATE_FIELDS}}
 
 
 def finished_sessions(sessions: Sequence[Json]) -> List[Json]:

@@ -14,8 +14,8 @@ from .._core.exits import UP, failed_apps, failed_roles, limit_reached
 from .._core.model import Container, Gpu, Resources, Role
 from .._core.reports import Agent, ObservedContainer
 from .._planning.plan import read_placement
-from .details import HEALING, amounts, details
-from .row import Row
+from .details import HEALING, details
+from .row import Row, amounts
 
 # By agent and ID: an agent that was lost may come back with old containers of a session that has moved.
 Observed = Mapping[Tuple[str, str], ObservedContainer]

@@ -21,14 +21,13 @@ from .._core.model import Plan
 from .._core.names import ALL_OWNERS
 from .._core.reports import Agent
 from .._planning.allocation import Allocation
-from .._planning.capacity import free_of
 from .._planning.loss import Places, describe_loss, lost_agents, moved_plan, new_places
-from .._planning.placement import Shortfall
+from .._planning.placement import Shortfall, free_of
 from .._planning.request import Request
 from .row import Row
 from .store import Store
 from .turns import Context
-from .usage import booked_on, ends_on, held_plans
+from .usage import booked_on
 
 
 @dataclass(frozen=True)
@@ -143,13 +142,13 @@ def relocated(store: Store, row: Row, plan: Plan, request: Request, context: Con
 def _places(
     store: Store, row: Row, plan: Plan, request: Request, lost: Sequence[str], agents: Sequence[Agent]
 ) -> Places | Shortfall:
-    booked = booked_on(agents, ends_on(store, agents), held_plans(store))
+    booked = booked_on(agents, store.ends_on(agents), store.held_plans())
     free = {agent.name: free_of(agent, booked[agent.name]) for agent in agents}
     return new_places(request, plan, lost, agents, free, fenced_agents(store, row.id))
 
 
 def _moved(store: Store, row: Row, plan: Plan, request: Request, places: Places, context: Context) -> Plan:
-    others = [held for held in held_plans(store) if held.session.id != row.id]
+    others = [held for held in store.held_plans() if held.session.id != row.id]
     ports = plan.main.ports
     if plan.main.hostname in places:
         ports = Allocation(others, context.agents).ports(request, [places[plan.main.hostname][0]])

@@ -19,14 +19,12 @@ from .._core.errors import ComputeError, ConflictError
 from .._core.exits import failed_apps, failed_roles, limit_reached, what_happened
 from .._core.reports import Agent
 from .._planning.placement import Shortfall
-from .awaited import give_up
 from .listing import list_sessions
 from .row import Row
 from .store import Store
 from .transitions import end_over
 from .turns import Context, Turns, with_start
-from .upkeep import adopt, cancel_old, expire, keep_pass, text_of
-from .usage import held_plans
+from .upkeep import adopt, cancel_old, expire, give_up, keep_pass, text_of
 
 # The probable start is estimated for the first sessions of the queue that wait.
 _MOST_ESTIMATES = 20
@@ -67,7 +65,7 @@ def decide(store: Store, owner: str, tried: Collection[str], context: Context) -
     end_over(store, context.agents, context.now)
     cancel_old(store, context.site, context.now)
     give_up(store, context.agents, context.now)
-    turns = Turns(store, held_plans(store), context)
+    turns = Turns(store, store.held_plans(), context)
     fitting, waiting = _split(turns, owner, tried, _of_others(store, turns, context))
     for row, reason in waiting:
         if row.reason != reason:

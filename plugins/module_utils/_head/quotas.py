@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from .._core import states
 from .._core.documents import Json, picked
 from .._core.model import Resources
 from .._core.reports import Agent
@@ -17,7 +16,6 @@ from .._planning.policy_rules import QUOTAS, Use, over_quota, shown, use_of
 from .._planning.request import Request
 from .._text.table import table
 from .row import Row
-from .store import Store
 
 # The ID of a session, its owner, and what it holds.
 SessionUse = Tuple[str, str, Use]
@@ -25,14 +23,14 @@ SessionUse = Tuple[str, str, Use]
 _RULES = tuple(one.name for one in fields(Limits) if one.name not in QUOTAS)
 
 
-def use_by_owner(store: Store, agents: Sequence[Agent]) -> Dict[str, Use]:
-    """What the sessions of each owner hold."""
-    return by_owner(uses(store, agents))
+def use_by_owner(rows: Iterable[Row], agents: Sequence[Agent]) -> Dict[str, Use]:
+    """What these sessions hold, by their owners."""
+    return by_owner(uses(rows, agents))
 
 
-def uses(store: Store, agents: Sequence[Agent]) -> List[SessionUse]:
-    """What every session holds: by its plan, or by the labels of its containers if it has none."""
-    return [(row.id, row.owner, Use.of_resources(_resources(row, agents))) for row in store.live(states.HOLDING)]
+def uses(rows: Iterable[Row], agents: Sequence[Agent]) -> List[SessionUse]:
+    """What each of these sessions holds: by its plan, or by the labels of its containers if it has none."""
+    return [(row.id, row.owner, Use.of_resources(_resources(row, agents))) for row in rows]
 
 
 def by_owner(found: Iterable[SessionUse], besides: Collection[str] = ()) -> Dict[str, Use]:

@@ -26,7 +26,6 @@ from .quotas import by_owner, uses
 from .row import Row, with_former
 from .store import Store
 from .turns import Context, Turns
-from .usage import held_plans
 
 
 def change_size(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Plan:
@@ -98,14 +97,14 @@ def _placed(store: Store, row: Row, plan: Plan, request: Request, context: Conte
     check_policy(context.site, request)
     check_subnet(request, plan)
     own = replace(row, created=context.now)
-    demand, plans = growth_demand(request, plan, context.agents), held_plans(store)
+    demand, plans = growth_demand(request, plan, context.agents), store.held_plans()
     if plan.network.is_of_host:
         # What is added listens at the ports that the session has, so its agents have these free, as at a launch.
         allocation = Allocation(plans, context.agents)
         agents = (replace(agent, ports=tuple(allocation.ports_taken_on(agent.name))) for agent in context.agents)
         context = replace(context, agents=tuple(agents))
     turns = Turns(store, plans, context, [(own, request)], {row.id: demand})
-    reason = over_quota(context.site, by_owner(uses(store, context.agents), {row.id}), request)
+    reason = over_quota(context.site, by_owner(uses(store.holding(), context.agents), {row.id}), request)
     found = turns.outcome(row.id)
     if reason or isinstance(found, Shortfall):
         raise StateError(_refusal(plan, request, reason or getattr(found, "reason", ""), is_full=not reason), row.name)

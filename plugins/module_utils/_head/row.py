@@ -10,10 +10,10 @@ import os
 import pwd
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple
 
 from .._core.documents import Json, picked
-from .._core.model import Plan
+from .._core.model import Plan, Resources
 from .._core.reports import ObservedContainer
 from .._planning.request import Request
 
@@ -156,6 +156,16 @@ def held_by(plan: Plan) -> Tuple[int, int, float]:
     held = [container.resources for container in plan.containers]
     gpus = sum(gpu.shares for resources in held for gpu in resources.gpus)
     return sum(one.millicpus for one in held), sum(one.memory for one in held), gpus
+
+
+def amounts(booked: Iterable[Resources]) -> Json:
+    """The sum of what containers hold."""
+    listed = list(booked)
+    return {
+        "millicpus": sum(resources.millicpus for resources in listed),
+        "memory": sum(resources.memory for resources in listed),
+        "gpus": round(sum(gpu.shares for resources in listed for gpu in resources.gpus), 3),
+    }
 
 
 def values_of(row: Row) -> Tuple[Any, ...]:

@@ -27,17 +27,17 @@ from .._planning.policy import SitePolicy
 from .._planning.policy_rules import check_policy, check_waiting, in_permitted_group, owns_volumes, permitted_folders
 from .._planning.request import Request
 from .._planning.request_checks import check_group
-from .._planning.resizing import added_since, is_resize, with_sizes
+from .._planning.resizing import added_since, is_resize
 from .adoption import rebuilt_plan
-from .awaited import REPLACED, check_awaited, give_up
+from .awaited import REPLACED, awaited, check_awaited
 from .losses import note_nodes, relocated, to_clean
 from .resizing import change_size, strangers
 from .row import Row, with_former
 from .store import Store
 from .transitions import end_over, note_restart
 from .turns import Context, Turns, with_start
-from .upkeep import adopt, cancel_old, expire, is_lost, removable
-from .usage import booked_on, ends_on, held_plans
+from .upkeep import adopt, cancel_old, expire, give_up, is_lost, removable
+from .usage import booked_on
 
 # What may change while a session runs.
 LIMITS = ("lifetime", "idle_timeout")
@@ -108,7 +108,8 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     else:
         _check_requester(store, row, context)
         _check_same(row, request)
-    check_awaited(store, row, request, context.agents)
+    waits = awaited(row, request, store.awaited_by(row, request), context.agents)
+    check_awaited(row, request, waits, store.waiting() if request.after else ())
     row.request = request
     return _take_turn(store, row, request, context, is_new)
 
@@ -127,7 +128,7 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     observed = [(agent.name, container) for agent in context.agents for container in agent.containers]
     up = {(agent, container.id) for agent, container in observed if container.state == "running"}
     sizes = launched.session.sizes
-    moved = relocated(store, row, limited, with_sizes(request, sizes), context)
+    moved = relocated(store, row, limited, request.with_sizes(sizes), context)
     missing, changes_size = _missing(moved.plan, up), request.sizes != sizes
     # A controller that was lost may have left containers that run and do not name all members.
     is_lacking = bool(missing or changes_size or row.holder or strangers(row, moved.plan, context.agents))
@@ -209,10 +210,10 @@ def _running_plan(store: Store, row: Row, request: Request, context: Context) ->
         if not is_resize(row.request, request) and not is_next_command(row, request, row.request.differences(request)):
             _check_same(row, request)
         return row.plan
-    plans = held_plans(store)
-    booked = booked_on(context.agents, ends_on(store, context.agents), plans)
+    plans = store.held_plans()
+    booked = booked_on(context.agents, store.ends_on(context.agents), plans)
     row.plan = rebuilt_plan(row, request, context.agents, booked, plans)
-    row.request = with_sizes(request, row.plan.session.sizes)
+    row.request = request.with_sizes(row.plan.session.sizes)
     store.save(row)
     return row.plan
 
@@ -275,7 +276,7 @@ def _enqueue(store: Store, request: Request, context: Context) -> Row:
 def _take_turn(store: Store, row: Row, request: Request, context: Context, is_new: bool) -> Decision:
     """Place the session if it is its turn. A session that cannot be launched is recorded only if it was queued."""
     remove = removable(store, context.agents)
-    turns = Turns(store, held_plans(store), context, [(row, request)])
+    turns = Turns(store, store.held_plans(), context, [(row, request)])
     placement = turns.outcome(row.id)
     if isinstance(placement, Shortfall):
         if placement.is_final and is_new:

@@ -8,6 +8,7 @@ The labels of the containers are the record of what runs. The store holds what t
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sqlite3
@@ -16,6 +17,8 @@ from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Se
 
 from .._core.documents import Json
 from .._core.errors import NotFoundError, StateError
+from .._core.model import Plan
+from .._core.reports import Agent
 from .._core.states import ENDED, HOLDING, LAUNCHING, LIVE, PENDING, RUNNING, TERMINATED, TERMINATING, check_change
 from .._planning.fair_share import Holding
 from .._planning.request import Request
@@ -25,6 +28,8 @@ from .state_folder import check_readable, is_filled, prepare
 FILE = "sessions.db"
 # Seconds that a second operator waits for the transaction of the first.
 _BUSY_TIMEOUT = 30.0
+# Seconds. Passes that follow one another sooner add no sample, and no sample is kept for longer.
+_CLOSEST, _OLDEST = 20, 31 * 86400
 # SQLite's words: https://www.sqlite.org/rescode.html
 _FULL, _LOCKED = "disk is full", "database is locked"
 _DAMAGED = re.compile("not a database|malformed|unsupported file format")
@@ -214,6 +219,13 @@ class Store:
         """The sessions that wait, with their requests."""
         return [(row, row.request) for row in self.live({PENDING}) if row.request]
 
+    def holding(self) -> List[Row]:
+        """The sessions that hold what they were placed on."""
+        return self.live(HOLDING)
+
+    def held_plans(self) -> List[Plan]:
+        return [row.plan for row in self.holding() if row.plan]
+
     def adopted(self) -> List[Row]:
         """Running sessions that are known from their labels alone."""
         return self._select("state = ? AND request = 'null'", (RUNNING,))
@@ -233,6 +245,10 @@ class Store:
                 launches = self._db.execute("SELECT id FROM launch WHERE session = ?", (session_id,))
                 found[session_id] = End(time, frozenset(launch for (launch,) in launches))
         return found
+
+    def ends_on(self, agents: Iterable[Agent]) -> Dict[str, End]:
+        """The ends of the sessions that have ended and have containers on these agents."""
+        return self.ends(container.session for agent in agents for container in agent.containers)
 
     def ended(self, session_ids: Iterable[str]) -> List[str]:
         """The IDs of the sessions among these that have ended."""
@@ -266,6 +282,31 @@ class Store:
         query = "SELECT %s FROM session WHERE %s ORDER BY created DESC, rowid DESC LIMIT ?"
         found = self._db.execute(query % (", ".join(COLUMNS), " AND ".join(wheres)), values)
         return [row_of(columns) for columns in found][::-1]
+
+    def newest(self, name: str, owner: str) -> Row | None:
+        """The session of a name: the live one, or else the one that ended last."""
+        rows = self.select(name, owner, ended=True, limit=1)
+        return rows[-1] if rows else None
+
+    def awaited_by(self, row: Row, request: Request) -> Dict[str, Row | None]:
+        """The sessions that a session waits for, by name."""
+        return {name: self.newest(name, row.owner) for name in request.after}
+
+    def add_sample(self, taken: Json) -> bool:
+        """Keep a sample, unless the last one is only seconds old; returns whether it is kept. Old samples are removed."""
+        now = float(taken["time"])
+        self.execute("DELETE FROM sample WHERE time < ?", (now - _OLDEST,))
+        last = self.query("SELECT max(time) FROM sample")[0][0]
+        # A clock that was set back must not keep samples away until it has caught up.
+        if last is not None and 0 <= now - last < _CLOSEST:
+            return False
+        self.execute("INSERT OR REPLACE INTO sample VALUES (?, ?)", (now, json.dumps(taken, sort_keys=True)))
+        return True
+
+    def samples(self, since: float) -> List[Json]:
+        """The samples from a time on, oldest first."""
+        rows = self.query("SELECT document FROM sample WHERE time >= ? ORDER BY time", (since,))
+        return [json.loads(row[0]) for row in rows]
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> List[Any]:
         return self._db.execute(statement, values).fetchall()

@@ -21,7 +21,7 @@ from .._core.reports import Agent
 from .._core.states import PENDING, RUNNING, TERMINATING
 from .._planning.loss import RESTARTED, restart_turn
 from .._planning.plan import read_placement
-from .._planning.resizing import resized, with_sizes
+from .._planning.resizing import resized
 from .details import is_overdue
 from .kept_logs import keep_logs
 from .listing import list_sessions
@@ -111,7 +111,7 @@ def _go_back(store: Store, row: Row, now: float) -> None:
     """After a growth that has failed, the session is without what was added. What has left at the same time stays away."""
     former = row.former_sizes
     if former and row.request and row.plan:
-        row.request = with_sizes(row.request, [min(pair) for pair in zip(former, row.request.sizes)])
+        row.request = row.request.with_sizes([min(pair) for pair in zip(former, row.request.sizes)])
         row.plan = resized(row.plan, row.request, launch=row.launch)
         store.book(row, now, again=True)
 

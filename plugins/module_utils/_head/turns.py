@@ -14,9 +14,9 @@ from .._core.errors import ComputeError
 from .._core.model import Plan
 from .._core.reports import Agent
 from .._planning.allocation import Allocation
-from .._planning.capacity import Demand, free_of
+from .._planning.capacity import Demand
 from .._planning.fair_share import decayed_use, fairness
-from .._planning.placement import Placement, Shortfall
+from .._planning.placement import Placement, Shortfall, free_of
 from .._planning.policy import QueueRules, SitePolicy
 from .._planning.queue import Policy, QueueEntry, Turn, in_order, take_turns
 from .._planning.request import Request
@@ -25,7 +25,7 @@ from .policy_file import read_policy
 from .quotas import Quotas, by_owner, uses
 from .row import Requester, Row
 from .store import Store
-from .usage import booked_on, ends_on
+from .usage import booked_on
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,9 @@ class Turns:
         demands: Mapping[str, Demand] | None = None,
     ) -> None:
         self._plans, self._context = plans, context
-        self._ends = ends_on(store, context.agents)
+        self._ends = store.ends_on(context.agents)
         own = {row.id for row, _request in asked}
-        self._uses = [one for one in uses(store, context.agents) if one[0] not in own]
+        self._uses = [one for one in uses(store.holding(), context.agents) if one[0] not in own]
         waiting = store.waiting()
         self.rows = {row.id: row for row, _request in (*waiting, *asked)}
         self.requests = {row.id: request for row, request in (*waiting, *asked)}
@@ -191,7 +191,7 @@ def _entries(
     fair = _fairness(store, {row.owner for row, _request in waiting}, rules, now)
     total = sum(agent.millicpus for agent in agents) or 1
     return {
-        row.id: _queue_entry(row, request, fair, total, awaited(store, row, request, agents))
+        row.id: _queue_entry(row, request, fair, total, awaited(row, request, store.awaited_by(row, request), agents))
         for row, request in (*waiting, *asked)
     }
 

@@ -16,8 +16,9 @@ from .._core.documents import Json
 from .._core.reports import Agent
 from .._planning.policy import SitePolicy
 from .._planning.policy_rules import too_long
+from .._planning.request import Request
 from .adoption import adopted_rows
-from .awaited import awaited_ids
+from .awaited import awaited, reason_to_give_up
 from .row import Row
 from .store import Store
 
@@ -65,6 +66,20 @@ def cancel_old(store: Store, site: SitePolicy, now: float) -> None:
             store.change(row, states.CANCELLED, now, reason)
 
 
+def give_up(store: Store, agents: Sequence[Agent], now: float) -> None:
+    """End the waiting sessions that wait in vain or have waited for too long, and those that wait for them."""
+    limited = [(row, asked) for row, asked in store.waiting() if asked.after or asked.pending_timeout]
+    while any(_is_given_up(store, row, asked, agents, now) for row, asked in limited if row.state == states.PENDING):
+        pass  # another session may wait for it
+
+
+def _is_given_up(store: Store, row: Row, request: Request, agents: Sequence[Agent], now: float) -> bool:
+    reason = reason_to_give_up(row, request, awaited(row, request, store.awaited_by(row, request), agents), now)
+    if reason:
+        store.change(row, states.ERROR, now, reason)
+    return bool(reason)
+
+
 def is_lost(row: Row, now: float, takeover: str = "") -> bool:
     """Whether the controller that works on a session is lost. ``takeover`` is the launch of one that is known to be gone."""
     return row.lease < now or (bool(takeover) and takeover == row.launch)
@@ -101,7 +116,9 @@ def expired(store: Store, agents: Iterable[Agent], now: float, days: int) -> Lis
     """The sessions that ended more than ``days`` ago. It stays if an agent has a part of it, or another waits for it."""
     if not days:
         return []
-    seen = {session for agent in agents for session in _sessions_on(agent)} | set(awaited_ids(store))
+    seen = {session for agent in agents for session in _sessions_on(agent)}
+    waiting = (store.awaited_by(row, request).values() for row, request in store.waiting())
+    seen.update(other.id for others in waiting for other in others if other)
     marks = ", ".join("?" * len(states.ENDED))
     query = f"SELECT id FROM session WHERE state IN ({marks}) AND changed < ? ORDER BY changed"
     found = store.query(query, (*sorted(states.ENDED), now - days * _DAY))

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
@@ -16,15 +15,7 @@ from .._core.model import Plan, Resources
 from .._core.reports import Agent, busy_percents
 from .._planning.policy import SitePolicy
 from .._planning.policy_rules import Use, quota_left
-from .details import amounts
-from .row import End, Row
-from .store import Store
-
-
-def ends_on(store: Store, agents: Iterable[Agent]) -> Dict[str, End]:
-    """The ends of the sessions that have ended and have containers on these agents."""
-    return store.ends(container.session for agent in agents for container in agent.containers)
-
+from .row import End, Row, amounts
 
 # What is booked, by agent and owner.
 Holdings = Dict[str, Dict[str, List[Resources]]]
@@ -55,15 +46,6 @@ def booked_on(agents: Sequence[Agent], ends: Mapping[str, End], plans: Iterable[
     """What is booked on each agent, by its name."""
     held = held_on(agents, ends, plans)
     return {name: [one for owned in owners.values() for one in owned] for name, owners in held.items()}
-
-
-def held_plans(store: Store) -> List[Plan]:
-    """The plans of all sessions that hold what they were placed on."""
-    return [row.plan for row in store.live(states.HOLDING) if row.plan]
-
-
-def holdings(store: Store, agents: Sequence[Agent]) -> Holdings:
-    return held_on(agents, ends_on(store, agents), held_plans(store))
 
 
 def list_owners(rows: Sequence[Row], held: Holdings, asked: str | None = None) -> List[Json]:
@@ -131,11 +113,6 @@ def _sum(amounts: Iterable[Json]) -> Json:
     return {name: round(sum(each[name] for each in listed), 3) for name in _AMOUNTS}
 
 
-# Seconds. Passes that follow one another sooner add no sample, and no sample is kept for longer.
-_CLOSEST = 20
-_OLDEST = 31 * 86400
-
-
 def sample(agents: Sequence[Json], session_states: Sequence[str], now: float) -> Json:
     """The sums over the agents of a list, and the number of sessions that are live and that wait."""
     usable = [agent for agent in agents if agent["reachable"]]
@@ -153,21 +130,3 @@ def sample(agents: Sequence[Json], session_states: Sequence[str], now: float) ->
         "live": sum(state != states.PENDING for state in session_states),
         "waiting": sum(state == states.PENDING for state in session_states),
     }
-
-
-def add_sample(store: Store, taken: Json) -> bool:
-    """Keep a sample, unless the last one is only seconds old; returns whether it is kept. Old samples are removed."""
-    now = float(taken["time"])
-    store.execute("DELETE FROM sample WHERE time < ?", (now - _OLDEST,))
-    last = store.query("SELECT max(time) FROM sample")[0][0]
-    # A clock that was set back must not keep samples away until it has caught up.
-    if last is not None and 0 <= now - last < _CLOSEST:
-        return False
-    store.execute("INSERT OR REPLACE INTO sample VALUES (?, ?)", (now, json.dumps(taken, sort_keys=True)))
-    return True
-
-
-def samples(store: Store, since: float) -> List[Json]:
-    """The samples from a time on, oldest first."""
-    rows = store.query("SELECT document FROM sample WHERE time >= ? ORDER BY time", (since,))
-    return [json.loads(row[0]) for row in rows]

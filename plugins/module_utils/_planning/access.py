@@ -9,7 +9,6 @@ from typing import Any, Tuple
 from .._core import value_rules
 from .._core.errors import InputError
 from .._core.image_reference import own_digest
-from . import rules
 from .variable import COMMIT, COPY, EXEC, RESTART, Variable, choice, flag, names, text, whole
 
 _WEEK = 7 * 86400
@@ -21,7 +20,7 @@ def _target(entry_point: str, what: str, seconds: int) -> Tuple[Variable, ...]:
         names(
             f"{entry_point}_containers",
             "Hostnames of the containers, which must belong to the session. If empty, all.",
-            rules.check_names,
+            value_rules.check_names,
             read_by=(entry_point,),
         ),
         whole(
@@ -77,7 +76,7 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
     text(
         "copy_source",
         "File or folder to copy. Relative to the working directory of the command, or to the user's home in a container.",
-        rules.check_path,
+        value_rules.check_path,
         read_by=(COPY,),
         required_by=(COPY,),
     ),
@@ -85,7 +84,7 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
         "copy_target",
         "Folder that receives it, under its own name. With O(session_copy_direction=from), the folder receives a folder "
         "for each container. It is created if it does not exist.",
-        rules.check_path,
+        value_rules.check_path,
         default=".",
         read_by=(COPY,),
     ),
@@ -116,7 +115,7 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
     names(
         "restart_containers",
         "Hostnames of the containers to restart. If empty, all.",
-        rules.check_names,
+        value_rules.check_names,
         read_by=(RESTART,),
     ),
     text("restart_app", "Name of an app to restart, in place of containers.", read_by=(RESTART,)),

@@ -10,9 +10,9 @@ from typing import Any, Tuple
 
 from .._core.errors import InputError
 from .._core.model import TOKEN, App
-from .._core.value_rules import check_boolean, check_text, check_whole
-from .rules import check_entry, check_environment, check_list
-from .variable import APP, PUBLISHED
+from .._core.names import check_environment
+from .._core.value_rules import check_boolean, check_entry, check_list, check_text, check_whole
+from .suboptions import APP, PUBLISHED
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 DESCRIPTION = (

@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Dict, Iterable, List, Mapping, Set, Tuple
+from typing import Dict, List, Mapping, Set, Tuple
 
 from .._core.constants import BRIDGE_PORTS, SINGLE_NODE
 from .._core.model import Gpu, Resources
-from .._core.reports import Agent
 from .._core.units import show_bytes, show_cpus
 
 # What the idle containers of a session take, each: the engine's shim has 11 threads, and PID 1, sshd and one program are
@@ -278,19 +277,3 @@ def parse_cpuset(text: str) -> Set[int]:
         first, _dash, last = part.partition("-")
         cpus.update(range(int(first), int(last or first) + 1))
     return cpus
-
-
-def free_of(agent: Agent, bookings: Iterable[Resources]) -> FreeCapacity:
-    """The capacity of an agent that is not booked."""
-    # Nothing limits parts of a GPU while the daemon is missing.
-    most = 1.0 if agent.gpu_sharing.reason else float("inf")
-    gpus = {gpu.id: (min(1.0, gpu.shares), min(most, gpu.shares)) for gpu in agent.gpus}
-    free = FreeCapacity(agent.name, agent.millicpus, agent.memory, gpus, list(agent.cpu_ids))
-    for resources in bookings:
-        free.book(resources)
-    free.red = {name: reason for name, reason in agent.red_gpus.items() if name in free.gpus}
-    free.gpus.update({name: (0.0, free.gpus[name][1]) for name in free.red})
-    free.gpu_memory = {gpu.id: gpu.memory for gpu in agent.gpus if gpu.memory}
-    free.undivided = agent.gpu_sharing.reason
-    free.kernel = kernel_bounds(agent.kernel)
-    return free

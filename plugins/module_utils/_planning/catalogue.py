@@ -13,7 +13,8 @@ from .._core import value_rules
 from .._core.constants import REFERENCE_IMAGE
 from .._core.documents import Json
 from .._core.errors import InputError
-from . import app_rules, rules
+from .._core.names import check_environment
+from . import app_rules
 
 Environment = Dict[str, Any]
 Table = Dict[str, Environment]
@@ -99,7 +100,7 @@ def check_environments(variable: str, value: Any) -> Table:
 def _checked(where: str, name: Any, value: Any) -> Environment:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InputError(where, name, "must have lower-case letters, digits, '-' and '_' only")
-    entry = rules.check_entry(where, value, _FIELDS, ("versions",))
+    entry = value_rules.check_entry(where, value, _FIELDS, ("versions",))
     versions = entry["versions"]
     if not isinstance(versions, Mapping) or not versions:
         raise InputError(where + ".versions", versions, "must be a dictionary of images by version")
@@ -107,14 +108,17 @@ def _checked(where: str, name: Any, value: Any) -> Environment:
         if not isinstance(version, str) or not _VERSION.fullmatch(version):
             raise InputError(where + ".versions", version, "must be a version in quotes, such as '1.0'")
         value_rules.check_image(f"{where}.versions.{version}", versions[version])
-    apps = [_expanded(where + ".apps", app, APPS) for app in rules.check_list(where + ".apps", entry.get("apps") or [])]
+    apps = [
+        _expanded(where + ".apps", app, APPS)
+        for app in value_rules.check_list(where + ".apps", entry.get("apps") or [])
+    ]
     app_rules.check_apps(where + ".apps", apps)
     return {
         "description": value_rules.check_text(where + ".description", entry.get("description") or ""),
         "versions": dict(versions),
         "apps": apps,
         "command": value_rules.check_text(where + ".command", entry.get("command") or ""),
-        "environment": rules.check_environment(where + ".environment", entry.get("environment") or {}),
+        "environment": check_environment(where + ".environment", entry.get("environment") or {}),
     }
 
 
@@ -169,7 +173,7 @@ def listed(table: Table) -> List[Dict[str, Any]]:
 def to_build(names: Any) -> List[Dict[str, str]]:
     """Builds in their order: an environment comes after the environment that it extends."""
     builds: Dict[str, Dict[str, str]] = {}
-    for name in rules.check_list("environments", _as_list(names)):
+    for name in value_rules.check_list("environments", _as_list(names)):
         chain = [_check_built(name)]
         while BASES.get(chain[0]) in BASES:
             chain.insert(0, BASES[chain[0]])

@@ -12,10 +12,12 @@ import shlex
 from itertools import accumulate
 from typing import Any, Callable, Dict, List, Mapping, Match, Tuple
 
+from .._core import value_rules
 from .._core.documents import Json
 from .._core.errors import InputError
+from .._core.names import check_environment
 from .._core.value_rules import check_image, check_whole
-from . import mount_rules, rules
+from . import mount_rules
 
 VARIABLE = "session_devcontainer"
 LONGEST = 256 << 10
@@ -127,9 +129,9 @@ def _image(content: Json, resolve: Resolve, image: Any) -> str:
 
 
 def _environment(value: Any, resolve: Resolve) -> Dict[str, str]:
-    given = rules.check_environment(_key("containerEnv"), value)
+    given = check_environment(_key("containerEnv"), value)
     found = {name: resolve(f"containerEnv: {name}", text) for name, text in given.items()}
-    return rules.check_environment(_key("containerEnv"), found)
+    return check_environment(_key("containerEnv"), found)
 
 
 def _script(command: Any, folder: str, resolve: Resolve) -> str:
@@ -161,7 +163,7 @@ def _apps(ports: Any) -> List[Json]:
 def _mount(mount: Any, resolve: Resolve) -> Json:
     """A mount, as C(docker run --mount) has it or as an object."""
     parts = dict(part.partition("=")[::2] for part in mount.split(",")) if isinstance(mount, str) else mount
-    parts = rules.check_entry(_key("mounts"), parts, tuple(_OF_MOUNT), ())
+    parts = value_rules.check_entry(_key("mounts"), parts, tuple(_OF_MOUNT), ())
     entry = {_OF_MOUNT[key]: resolve("mounts", value) for key, value in parts.items()}
     entry.pop("consistency", None)
     if entry.pop("readonly", "false") in ("", "true", "1"):

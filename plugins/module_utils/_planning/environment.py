@@ -11,14 +11,12 @@ only on request: it reads the default of each of its options from a variable ``P
 from __future__ import annotations
 
 import json
-import re
 from functools import lru_cache
-from typing import Any, Dict, Mapping, Sequence, Tuple
+from typing import Dict, Mapping, Sequence, Tuple
 
-from .._core.constants import CLUSTERSHELL_FOLDER, HOSTNAMES_FILE, HYDRA_HOSTFILE, MPI_HOSTFILE
-from .._core.errors import InputError
+from .._core.constants import CLUSTERSHELL_FOLDER, HOSTNAMES_FILE, HYDRA_HOSTFILE, MAIN, MPI_HOSTFILE
 from .._core.model import Container, Network, Role, Session
-from .._core.topology import MAIN, members, replicas
+from .._core.topology import members, replicas
 
 
 def standard_environment(
@@ -152,18 +150,3 @@ def _variable(cluster: str, kind: str, index: int) -> Dict[str, str]:
 def _addresses(hostnames: Tuple[str, ...], port: int) -> str:
     """The list that all containers have: making it for each of a thousand takes a second."""
     return json.dumps(["%s:%d" % (hostname, port) for hostname in hostnames])
-
-
-NONE, STATIC, ELASTIC = MODES = ("none", "static", "elastic")
-
-
-def check_nodes(variable: str, value: Any) -> str:
-    """``MIN:MAX``.
-
-    >>> check_nodes("session_torchrun_nodes", "2:4")
-    '2:4'
-    """
-    found = re.fullmatch(r"([1-9][0-9]{0,3}):([1-9][0-9]{0,3})", value) if isinstance(value, str) else None
-    if value != "" and (found is None or int(found.group(1)) > int(found.group(2))):
-        raise InputError(variable, value, "must be MIN:MAX, as in 1:3, with MIN at least 1 and at most MAX")
-    return str(value)

@@ -12,8 +12,7 @@ from .._core.constants import RUNTIME_PATH, RUNTIME_VOLUME_PREFIX
 from .._core.errors import InputError
 from .._core.model import Mount
 from .._core.paths import covers
-from .._core.value_rules import check_boolean, one_of
-from .rules import check_entry, check_list, check_path
+from .._core.value_rules import check_boolean, check_entry, check_list, check_path, one_of
 
 _MODES = ("rw", "ro")
 _VOLUME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]+")

@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core.constants import MULTI_NODE, RDMA_FOLDER, SINGLE_NODE
 from .._core.errors import few
 from .._core.model import Resources
 from .._core.reports import Agent
-from .capacity import Demand, FreeCapacity, kernel_room, kernel_shortfall
+from .capacity import Demand, FreeCapacity, kernel_bounds, kernel_room, kernel_shortfall
 
 _SHOWN_REASONS = 8
 _UNDESIGNATED = "is not among the designated agents"
@@ -39,6 +39,22 @@ class Shortfall:
 
     reason: str
     is_final: bool = False
+
+
+def free_of(agent: Agent, bookings: Iterable[Resources]) -> FreeCapacity:
+    """The capacity of an agent that is not booked."""
+    # Nothing limits parts of a GPU while the daemon is missing.
+    most = 1.0 if agent.gpu_sharing.reason else float("inf")
+    gpus = {gpu.id: (min(1.0, gpu.shares), min(most, gpu.shares)) for gpu in agent.gpus}
+    free = FreeCapacity(agent.name, agent.millicpus, agent.memory, gpus, list(agent.cpu_ids))
+    for resources in bookings:
+        free.book(resources)
+    free.red = {name: reason for name, reason in agent.red_gpus.items() if name in free.gpus}
+    free.gpus.update({name: (0.0, free.gpus[name][1]) for name in free.red})
+    free.gpu_memory = {gpu.id: gpu.memory for gpu in agent.gpus if gpu.memory}
+    free.undivided = agent.gpu_sharing.reason
+    free.kernel = kernel_bounds(agent.kernel)
+    return free
 
 
 def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapacity]) -> Placement | Shortfall:

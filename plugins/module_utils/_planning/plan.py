@@ -16,6 +16,7 @@ from itertools import groupby, islice
 from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import (
+    ELASTIC,
     GRACE,
     HOST,
     LABEL,
@@ -37,6 +38,7 @@ from .._core.constants import (
     MULTI_NODE,
     SCHEMA,
     SSH_PORT,
+    STATIC,
     VXLAN_OVERHEAD,
 )
 from .._core.documents import digest, sparse
@@ -45,7 +47,7 @@ from .._core.names import container_id, container_names, network_name
 from .._core.reports import Agent
 from .._core.topology import Member, local_ranks
 from .addresses import Subnet, host_subnet, slot_of
-from .environment import ELASTIC, STATIC, computing_ranks, standard_environment
+from .environment import computing_ranks, standard_environment
 from .placement import Placement, rdma_environment, rdma_ports_in
 from .request import Request
 

@@ -11,7 +11,6 @@ from typing import Any, Dict, Tuple
 from .._core import value_rules
 from .._core.documents import Json
 from .._core.errors import InputError
-from . import rules
 from .variable import CHECK, EVERY, LIST, POLICY, SCHEDULE, USAGE, Variable, choice, names, text
 
 # build_environments.yml passes it on to the role `image`, which checks it.
@@ -31,7 +30,7 @@ _OF_LIST: Dict[str, Any] = {"prefix": "sessions_", "read_by": (LIST,)}
 
 
 def _check_columns(variable: str, value: Any) -> Any:
-    columns = rules.check_names(variable, value)
+    columns = value_rules.check_names(variable, value)
     for column in columns:
         if column not in (*COLUMNS, ALL_COLUMNS):
             raise InputError(variable, column, f"must be all, or a list of {', '.join(COLUMNS)}")
@@ -59,7 +58,7 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
     names(
         "ignored_variables",
         "Names of variables of other software that look like a misspelled variable of this collection.",
-        rules.check_names,
+        value_rules.check_names,
         read_by=EVERY,
     ),
     choice(
@@ -78,7 +77,7 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
     text(
         "page",
         "File on the controller for the page that O(sessions_format=html) writes.",
-        rules.check_path,
+        value_rules.check_path,
         path=True,
         default="sessions.html",
         **_OF_LIST,
@@ -86,7 +85,7 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
     text(
         "file",
         "File on the controller that also gets sessions, owners and agents as JSON, with mode 0600. Empty for none.",
-        rules.check_path,
+        value_rules.check_path,
         path=True,
         **_OF_LIST,
     ),
@@ -94,7 +93,7 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         "metrics",
         "File on the controller that gets metrics of the agents and of the sessions of all owners, in OpenMetrics format, with mode "
         "0644. Empty for none.",
-        rules.check_path,
+        value_rules.check_path,
         path=True,
         prefix="sessions_",
         read_by=(LIST, SCHEDULE),
@@ -126,7 +125,7 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
     text(
         "file",
         "File on the controller to write to, with mode 0600, instead of the output.",
-        rules.check_path,
+        value_rules.check_path,
         path=True,
         prefix="usage_",
         read_by=(USAGE,),
@@ -135,7 +134,7 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
     text(
         "file",
         "File on the controller that also gets the findings as JSON. Empty for none.",
-        rules.check_path,
+        value_rules.check_path,
         path=True,
         prefix="check_",
         read_by=(CHECK,),

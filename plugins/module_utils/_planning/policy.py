@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Dict, List, Mapping, Tuple
 
 from .._core.errors import InputError
-from .._core.names import check_owner
+from .._core.names import check_group, check_owner
 from .._core.units import bytes_from, parse_cpus
-from .._core.value_rules import check_boolean, one_of, within
-from .rules import check_group, check_list, check_port_range, check_texts, seconds_up_to
+from .._core.value_rules import check_boolean, check_list, check_texts, one_of, within
+from .rules import check_port_range, seconds_up_to
 
 VARIABLE = "agent_policy"
 _MOST = 2**31 - 1

@@ -11,9 +11,9 @@ from typing import Callable, Dict, Iterable, Iterator, List, Sequence, Set, Tupl
 
 from .._core.errors import few
 from .._core.reports import Agent
-from .capacity import Demand, FreeCapacity, free_of
+from .capacity import Demand, FreeCapacity
 from .fair_share import score
-from .placement import Placement, Shortfall
+from .placement import Placement, Shortfall, free_of
 from .policy import QueueRules
 from .role_placement import place
 

@@ -13,10 +13,11 @@ that are no part of a request; tests/tools/variables.py generates the role's arg
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import List, Mapping, Tuple
+from datetime import datetime, timezone
+from typing import List, Mapping, Sequence, Tuple
 
-from .._core import value_rules
-from .._core.constants import HOST, MULTI_NODE, REFERENCE_IMAGE, SINGLE_NODE
+from .._core import units, value_rules
+from .._core.constants import HOST, LARGEST, MULTI_NODE, REFERENCE_IMAGE, SINGLE_NODE, TORCHRUN_MODES
 from .._core.declaration import (
     BatchSettings,
     ContainerSettings,
@@ -27,14 +28,12 @@ from .._core.declaration import (
 )
 from .._core.documents import Document, digest, sparse
 from .._core.model import App, Mount, Role, Secret, User
-from .._core.names import check_owner, check_session_name
+from .._core.names import check_environment, check_group, check_owner, check_session_name
 from .._core.topology import Member, members
 from . import app_rules, mount_rules, role_rules, rules, secret_rules
 from .capacity import Demand, PerContainer
-from .environment import MODES, check_nodes
-from .start_rules import StartSettings
+from .suboptions import APP, MOUNT, ROLE, SECRET, USER
 from .variable import (
-    APP,
     APPS,
     COMMIT,
     COPY,
@@ -42,13 +41,10 @@ from .variable import (
     LAUNCH,
     LIST,
     LOGS,
-    MOUNT,
     RESTART,
     SCHEDULE,
-    SECRET,
     TERMINATE,
     USAGE,
-    USER,
     declared_variables,
 )
 
@@ -89,6 +85,45 @@ class NamedRequest(Document):
     )
 
 
+@dataclass(frozen=True)
+class StartSettings:
+    """What a session waits for besides capacity, and for how long it waits."""
+
+    after: Tuple[str, ...] = declared(
+        "list",
+        [],
+        "Names of sessions of the same owner that run a command. The session waits until the newest session of each name has "
+        "succeeded. If one of them fails, ends without a result or does not exist, the session fails.",
+        rules.check_after,
+        elements="str",
+        kept=True,
+    )
+    not_before: str = declared(
+        "str",
+        "",
+        "Earliest start: a date and time in ISO 8601 with a time zone, such as V(2026-12-24T18:00:00+01:00), or a number of seconds "
+        "after the request, up to 31536000, which is a year.",
+        rules.check_not_before,
+        kept=True,
+    )
+    pending_timeout: int = declared_whole(
+        0,
+        (0, rules.YEAR),
+        "Seconds after the request, or after O(session_not_before) if that is later, for which the session may be PENDING, from 0, "
+        "which means no limit, to 31536000, which is a year. A session that waits longer leaves the queue with ERROR.",
+        kept=True,
+    )
+
+    def earliest(self, requested: float) -> float:
+        """The earliest start of a session that was requested at a time, both in seconds since the epoch."""
+        if not self.not_before:
+            return requested
+        if self.not_before.isdigit():
+            return requested + int(self.not_before)
+        moment = datetime.strptime(self.not_before, rules.UTC_FORMAT).replace(tzinfo=timezone.utc)
+        return max(requested, moment.timestamp())
+
+
 _DAYS = 86400
 _SECONDS = (1, 30 * _DAYS)
 
@@ -99,7 +134,7 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
 
     size: int = declared_whole(
         1,
-        (1, rules.LARGEST),
+        (1, LARGEST),
         "Number of containers, from 1 to 1000: C(main1) and the rest C(sub1), C(sub2) and so on.",
         variable="cluster_size",
     )
@@ -120,32 +155,32 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         "float",
         1,
         "CPUs of each container: at least 0.01, with at most three decimals.",
-        rules.check_cpus,
+        units.check_cpus,
         variable="cpus",
     )
     memory: int = declared(
-        "str", "1g", "Memory of each container, swap included: at least V(6m). Units are binary.", rules.check_memory
+        "str", "1g", "Memory of each container, swap included: at least V(6m). Units are binary.", units.check_memory
     )
-    shm: int = declared("str", "64m", "Size of C(/dev/shm) in each container, a part of its memory.", rules.check_shm)
+    shm: int = declared("str", "64m", "Size of C(/dev/shm) in each container, a part of its memory.", units.check_shm)
     gpus: float = declared(
         "float",
         0,
         "GPUs of each container: a whole number, or a fraction below one if the agents declare shares. A fraction means "
         "the share within 0.02 of it: V(0.33) is a third.",
-        rules.check_gpus,
+        units.check_gpus,
     )
     cpu_pinning: bool = declared_flag(
         "Give each container CPUs of its own, which no other pinned container shares. O(session_cpus) must be a whole "
         "number."
     )
     group: str = declared(
-        "str", "default", "Group of agents that the session runs on.", rules.check_group, variable="resource_group"
+        "str", "default", "Group of agents that the session runs on.", check_group, variable="resource_group"
     )
     agents: Tuple[str, ...] = declared(
         "list",
         [],
         "Designated agents, by inventory name. Each must be in the group C(agents).",
-        rules.check_names,
+        value_rules.check_names,
         elements="str",
     )
     agents_policy: str = declared_choice(
@@ -158,7 +193,7 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
     )
     per_agent: int = declared_whole(
         0,
-        (0, rules.LARGEST),
+        (0, LARGEST),
         "Largest number of containers of the session on an agent, up to 1000; V(0) is no limit. A number below "
         "O(session_cluster_size) requires O(session_cluster_mode=multi-node). With V(1), each container is on a host of its own.",
     )
@@ -167,13 +202,13 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         "dict",
         {},
         "Environment variables. A value may refer to its container between C(<%) and C(%>), as in C(shard-<% rank %>).",
-        rules.check_environment,
+        check_environment,
     )
     roles: Tuple[Role, ...] = declared(
-        "list", [], role_rules.DESCRIPTION, role_rules.check_roles, elements="dict", options=role_rules.ROLE
+        "list", [], role_rules.DESCRIPTION, role_rules.check_roles, elements="dict", options=ROLE
     )
     torchrun_mode: str = declared_choice(
-        MODES,
+        TORCHRUN_MODES,
         "Whether C(torchrun) without options trains over all containers: V(static) with a fixed number, V(elastic) also "
         "while some of them are lost. With V(none), it trains in one container.",
         variable="torchrun",
@@ -183,7 +218,7 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         "",
         "Containers of an elastic training as MIN:MAX, where MAX is O(session_cluster_size). If empty, from 1 to all. "
         "Requires O(session_torchrun=elastic).",
-        check_nodes,
+        rules.check_nodes,
     )
     torchrun_restarts: int = declared_whole(
         3,
@@ -304,6 +339,17 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         """The size of each role; without roles, of the session."""
         return tuple(part.size for part in self.parts)
 
+    def with_sizes(self, sizes: Sequence[int]) -> Request:
+        """The same request with another size of each role; without roles, of the session.
+
+        What computes is also the largest number of nodes of an elastic training.
+        """
+        roles = tuple(replace(role, size=size) for role, size in zip(self.roles, sizes))
+        made = replace(self, size=sum(sizes), roles=roles)
+        least, colon, _most = self.torchrun_nodes.partition(":")
+        most = sum(part.size for part in made.parts if part.compute)
+        return replace(made, torchrun_nodes=least + colon + (str(most) if colon else ""))
+
     @property
     def members(self) -> List[Member]:
         return members(self.size, self.roles)
@@ -319,3 +365,5 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
 REQUEST_VARIABLES = declared_variables(Request)
 # How it is launched. Two requests that differ in nothing else ask for the same session.
 _LAUNCH_SETTINGS = tuple(variable.field for variable in REQUEST_VARIABLES if variable.kept)
+# Of the request of a session that waits, only its owner sees these: they may contain secrets.
+PRIVATE_FIELDS = ("environment", "secrets", "command", "bootstrap")

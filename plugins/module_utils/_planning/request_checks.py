@@ -7,17 +7,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from .._core.constants import HOST, MULTI_NODE, RELOCATE, SINGLE_NODE
+from .._core.constants import ELASTIC, HOST, LARGEST, MULTI_NODE, RELOCATE, SINGLE_NODE
 from .._core.documents import picked
 from .._core.errors import InputError
 from .._core.model import App, Role
+from .._core.names import check_environment
 from .._core.topology import NOT_COMPUTING, waves
 from .._core.units import show_bytes
 from .addresses import is_in_pools, prefix_for
 from .app_rules import check_apps_of_role
-from .environment import ELASTIC
 from .request import REQUEST_VARIABLES, Request
-from .rules import LARGEST, check_environment
 from .secret_rules import check_beside
 
 _ROLES = "session_roles"

@@ -29,24 +29,11 @@ from .request import Request
 _NOTHING = Placement((), (), "")
 
 
-def with_sizes(request: Request, sizes: Sequence[int]) -> Request:
-    """The same request with another size of each role; without roles, of the session.
-
-    What computes is also the largest number of nodes of an elastic training.
-    """
-    made = replace(
-        request, size=sum(sizes), roles=tuple(replace(role, size=size) for role, size in zip(request.roles, sizes))
-    )
-    least, colon, _most = request.torchrun_nodes.partition(":")
-    most = sum(part.size for part in made.parts if part.compute)
-    return replace(made, torchrun_nodes=least + colon + (str(most) if colon else ""))
-
-
 def is_resize(former: Request, request: Request) -> bool:
     """Whether two requests ask for the same session in different sizes."""
     sizes = request.sizes
     is_other = former.sizes != sizes and len(former.sizes) == len(sizes)
-    return is_other and not with_sizes(former, sizes).differences(request)
+    return is_other and not former.with_sizes(sizes).differences(request)
 
 
 def added_since(plan: Plan, former: Sequence[int]) -> Tuple[str, ...]:
@@ -59,8 +46,8 @@ def added_since(plan: Plan, former: Sequence[int]) -> Tuple[str, ...]:
 def without(request: Request, hostnames: Collection[str]) -> Request:
     """The same request without these containers, which are the last of their roles."""
     gone = Counter(member.role for member in request.members if member.hostname in hostnames)
-    return with_sizes(
-        request, [part.size - (gone[part.name] if part.name else sum(gone.values())) for part in request.parts]
+    return request.with_sizes(
+        [part.size - (gone[part.name] if part.name else sum(gone.values())) for part in request.parts]
     )
 
 

@@ -17,8 +17,19 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 from .._core.constants import HOST, MULTI_NODE, SINGLE_NODE
 from .._core.model import Resources
 from .._core.reports import Agent, GpuSharing, HostNetwork
-from .capacity import Demand, FreeCapacity, free_of
-from .placement import Placement, Shortfall, excluded, listed, refusal, room_for, shortfall_of, tightness, together
+from .capacity import Demand, FreeCapacity
+from .placement import (
+    Placement,
+    Shortfall,
+    excluded,
+    free_of,
+    listed,
+    refusal,
+    room_for,
+    shortfall_of,
+    tightness,
+    together,
+)
 from .placement import place as place_alike
 
 # Orders of roles that are tried: all of three roles.

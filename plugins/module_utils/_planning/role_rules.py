@@ -8,13 +8,21 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, Mapping, Tuple
 
-from .._core import forms
-from .._core.constants import RELAY_ROLE
+from .._core import forms, units
+from .._core.constants import LARGEST, MAIN, RELAY_ROLE
 from .._core.errors import InputError
-from .._core.topology import MAIN, ready_port
-from .._core.value_rules import check_boolean, check_image, check_text, within
-from . import rules
-from .variable import APP, PUBLISHED, Documentation
+from .._core.names import check_environment, check_group
+from .._core.value_rules import (
+    check_boolean,
+    check_entry,
+    check_image,
+    check_list,
+    check_names,
+    check_text,
+    ready_port,
+    within,
+)
+from .suboptions import ROLE
 
 DESCRIPTION = (
     "Roles of containers that are not all alike, in the order of their ranks. The role C(main) is always there, first and with one "
@@ -24,53 +32,6 @@ DESCRIPTION = (
 # Names with another meaning: the group of all hosts, and containers that publish ports of apps.
 _RESERVED = ("all", RELAY_ROLE)
 _MOST = 32
-
-ROLE: Dict[str, Documentation] = {
-    "name": {
-        "type": "str",
-        "required": True,
-        "description": "Name of the role: at most 16 lower-case letters, digits and C(-), from a letter to a letter. The "
-        "containers of V(worker) are C(worker1), C(worker2) and so on.",
-    },
-    "size": {"type": "int", "default": 1, "description": "Number of containers."},
-    "cpus": {"type": "float", "description": "CPUs of each container."},
-    "memory": {"type": "str", "description": "Memory of each container."},
-    "shm": {"type": "str", "description": "Size of C(/dev/shm) in each container."},
-    "gpus": {"type": "float", "description": "GPUs of each container."},
-    "cpu_pinning": {"type": "bool", "description": "Whether each container has CPUs of its own."},
-    "image": {"type": "str", "description": "Image, or the name of an environment, whose image is taken."},
-    "environment": {"type": "dict", "description": "Environment variables, added to O(session_environment)."},
-    "command": {
-        "type": "str",
-        "description": "Script that each container runs once, as soon as it has started. Not for C(main), which has "
-        "O(session_command).",
-    },
-    "ready": {
-        "type": "raw",
-        "description": "When a container counts as ready: V(12345) as soon as this port accepts connections from other containers, "
-        "V(8080/health) as soon as this path answers, any other text as soon as it succeeds as a command. Without it, as soon as "
-        "the container has started.",
-    },
-    "after": {
-        "type": "list",
-        "elements": "str",
-        "description": "Roles whose containers are ready before a container of this role starts.",
-    },
-    "compute": {
-        "type": "bool",
-        "description": "Whether the containers have ranks of C(torch) and places in hostfiles. True by default, except for V(ps) and "
-        "V(evaluator).",
-    },
-    "apps": {
-        "type": "list",
-        "elements": "raw",
-        "options": {name: option for name, option in APP.items() if name not in PUBLISHED},
-        "description": "Apps of the first container of the role, as in O(session_apps), each with a command. They are reached by "
-        "SSH: only C(main1) publishes ports. Not for C(main), which has O(session_apps).",
-    },
-    "per_agent": {"type": "int", "description": "Largest number of containers of this role on an agent."},
-    "resource_group": {"type": "str", "description": "Group of agents that the containers run on."},
-}
 
 
 def check_ready(variable: str, value: Any) -> str:
@@ -87,21 +48,21 @@ def check_ready(variable: str, value: Any) -> str:
 
 # The field of each suboption, and its rule.
 _CHECKS: Mapping[str, Tuple[str, Callable[[str, Any], Any]]] = {
-    "size": ("size", within(1, rules.LARGEST)),
-    "cpus": ("millicpus", rules.check_cpus),
-    "memory": ("memory", rules.check_memory),
-    "shm": ("shm", rules.check_shm),
-    "gpus": ("gpus", rules.check_gpus),
+    "size": ("size", within(1, LARGEST)),
+    "cpus": ("millicpus", units.check_cpus),
+    "memory": ("memory", units.check_memory),
+    "shm": ("shm", units.check_shm),
+    "gpus": ("gpus", units.check_gpus),
     "cpu_pinning": ("pinned", check_boolean),
     "image": ("image", check_image),
-    "environment": ("environment", rules.check_environment),
+    "environment": ("environment", check_environment),
     "command": ("command", check_text),
     "ready": ("ready", check_ready),
-    "after": ("after", rules.check_names),
+    "after": ("after", check_names),
     "compute": ("compute", check_boolean),
-    "apps": ("apps", rules.check_list),
-    "per_agent": ("per_agent", within(0, rules.LARGEST)),
-    "resource_group": ("group", rules.check_group),
+    "apps": ("apps", check_list),
+    "per_agent": ("per_agent", within(0, LARGEST)),
+    "resource_group": ("group", check_group),
 }
 
 
@@ -110,7 +71,7 @@ FIELDS = {option: field for option, (field, _check) in _CHECKS.items()}
 
 def check_roles(variable: str, value: Any) -> Tuple[Dict[str, Any], ...]:
     """What each role gives, by field, with ``main`` first. The check of the request adds what it has from its session."""
-    found = [_given(variable, item) for item in rules.check_list(variable, value)]
+    found = [_given(variable, item) for item in check_list(variable, value)]
     if not found:
         return ()
     names = [str(given["name"]) for given in found]
@@ -125,7 +86,7 @@ def check_roles(variable: str, value: Any) -> Tuple[Dict[str, Any], ...]:
 
 
 def _given(variable: str, item: Any) -> Dict[str, Any]:
-    entry = rules.check_entry(variable, item, tuple(ROLE), ("name",))
+    entry = check_entry(variable, item, tuple(ROLE), ("name",))
     name = check_text(variable, entry["name"])
     if not forms.ROLE(name) or name in _RESERVED:
         rule = (

@@ -1,30 +1,31 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The rule of every variable of a request: its value in its normal form, or one sentence with variable, value and rule."""
+"""Rules of single variables: the normal form of a value, or one message with variable, value and rule.
+
+Those of amounts, names and values of every kind are in ``_core``.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Mapping, Sequence, Tuple
+from datetime import datetime, timezone
+from typing import Any, Tuple
 
 from .._core.errors import InputError
 from .._core.model import User
-from .._core.names import check_variable_name
-from .._core.units import bytes_from, parse_bytes, parse_cpus
-from .._core.value_rules import Bounds, check_text, check_whole
+from .._core.names import check_session_name
+from .._core.value_rules import Bounds, check_entry, check_list, check_names, check_whole
 from .addresses import check_pools, parse_port_range
 
-# A bridge has at most 1,023 ports: https://github.com/moby/moby/issues/44973
-LARGEST = 1000
-# https://docs.docker.com/engine/containers/resource_constraints/ : the engine refuses less than 6 MiB.
-check_memory = bytes_from(6 << 20)
-# MAX_ARG_STRLEN of the kernel, without the final zero: https://man7.org/linux/man-pages/man2/execve.2.html
-LONGEST_ENTRY = (1 << 17) - 1
-# sshd has the variables of a login in its configuration and closes every connection if that has more than 256 KiB (measured
-# with OpenSSH 9.2). What this leaves is for the variables of the session, its secrets and the image.
-MOST_ENVIRONMENT = LONGEST_ENTRY
-_GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+# The longest time that a session may wait, and the normal form of a moment.
+YEAR = 365 * 86400
+UTC_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+_MOST_NAMES = 100
+_RULE = (
+    "must be a date and time with a time zone, as in 2026-12-24T18:00:00+01:00, or a whole number of seconds after the request, "
+    "up to %d" % YEAR
+)
 
 
 def seconds_up_to(most: int) -> Bounds[float]:
@@ -42,106 +43,6 @@ def _check_seconds(variable: str, value: Any, least: int, most: int) -> float:
     return seconds
 
 
-def check_cpus(variable: str, value: Any) -> int:
-    millicpus = parse_cpus(value, variable)
-    # The engine refuses less than 0.01 CPU.
-    if millicpus < 10:
-        raise InputError(variable, value, "must be at least 0.01")
-    return millicpus
-
-
-def check_shm(variable: str, value: Any) -> int:
-    shm = parse_bytes(value, variable)
-    if shm < 1:
-        raise InputError(variable, value, "must be greater than 0")
-    return shm
-
-
-def check_gpus(variable: str, value: Any) -> float:
-    rule = "must be a whole number, or a fraction below 1 where the agents declare shares"
-    try:
-        gpus = float(value)
-    except (TypeError, ValueError):
-        raise InputError(variable, value, rule) from None
-    if isinstance(value, bool) or not 0 <= gpus <= 1024 or (gpus > 1 and gpus != int(gpus)):
-        raise InputError(variable, value, rule)
-    return gpus
-
-
-def check_group(variable: str, value: Any) -> str:
-    if not isinstance(value, str) or not _GROUP.fullmatch(value):
-        raise InputError(variable, value, "must have 1 to 64 letters, digits, '-', '_' or '.'")
-    return value
-
-
-def check_list(variable: str, value: Any) -> Sequence[Any]:
-    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
-        raise InputError(variable, value, "must be a list")
-    return value
-
-
-def check_names(variable: str, value: Any) -> Tuple[str, ...]:
-    """Names of hosts, containers or apps. As in other lists of Ansible, commas separate the names in a string.
-
-    >>> check_names("session_exec_containers", "main1, sub2")
-    ('main1', 'sub2')
-    """
-    if isinstance(value, str):
-        value = [name.strip() for name in value.split(",") if name.strip()]
-    return check_texts(variable, value)
-
-
-def check_texts(variable: str, value: Any) -> Tuple[str, ...]:
-    return tuple(check_text(variable, name) for name in check_list(variable, value))
-
-
-def check_environment(variable: str, value: Any) -> Dict[str, str]:
-    if not isinstance(value, Mapping):
-        raise InputError(variable, value, "must be a dictionary of names and values")
-    environment = {}
-    for name, text in value.items():
-        check_variable_name(name)
-        if isinstance(text, bool) or not isinstance(text, (str, int, float)):
-            raise InputError(f"{variable}: {name}", text, "must be a string or a number: put it in quotes")
-        # A login's environment is set by sshd, whose configuration has one line per value.
-        if any(ord(letter) < 32 and letter != "\t" for letter in str(text)):
-            raise InputError(f"{variable}: {name}", str(text), "must not contain newlines or control characters")
-        environment[str(name)] = str(text)
-    check_environment_size(variable, environment)
-    return environment
-
-
-def check_environment_size(variable: str, environment: Mapping[str, str]) -> None:
-    """Refuse variables that are too large for a login or for the start of a program."""
-    size = environment_size(environment)
-    if size > MOST_ENVIRONMENT:
-        rule = "must have at most %d bytes in all, names included, and has %d" % (MOST_ENVIRONMENT, size)
-        raise InputError(variable, ", ".join(environment), rule)
-
-
-def environment_size(environment: Mapping[str, str]) -> int:
-    """The bytes that the variables take in sshd's configuration, where quotes and backslashes have an escape character.
-
-    >>> environment_size({"A": "1", "B": 'say "hi"'})
-    18
-    """
-    escapes = sum(text.count('"') + text.count("\\") for text in environment.values())
-    texts = ['"{}={}"'.format(*item) for item in environment.items()]
-    return len(" ".join(texts).encode()) - 2 + escapes if texts else 0
-
-
-def check_entry(variable: str, value: Any, known: Sequence[str], needed: Sequence[str]) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping) or set(value) - set(known) or set(needed) - set(value):
-        more = ", ".join(name for name in known if name not in needed)
-        rule = (
-            f"must be a dictionary with {' and '.join(needed)}, and optionally {more}"
-            if needed
-            else f"must be a dictionary that has only {more}"
-        )
-        raise InputError(variable, value, rule)
-    return value
-
-
 def check_notify(variable: str, value: Any) -> str:
     """A URL or a command. It may contain a token, so that messages do not repeat it."""
     if not isinstance(value, str) or re.search(r"[\x00-\x1f\x7f]", value):
@@ -151,12 +52,6 @@ def check_notify(variable: str, value: Any) -> str:
         raise InputError(
             variable, scheme.group() + "…", "must be a URL that begins with http:// or https://, or a command"
         )
-    return value
-
-
-def check_path(variable: str, value: Any) -> str:
-    if not isinstance(value, str) or re.search(r"[\x00-\x1f\x7f]", value):
-        raise InputError(variable, value, "must be a path without control characters")
     return value
 
 
@@ -189,3 +84,44 @@ def check_network_pool(variable: str, value: Any) -> Tuple[str, ...]:
 def check_port_range(variable: str, value: Any) -> str:
     """``FIRST-LAST``."""
     return "%d-%d" % parse_port_range(value, variable)
+
+
+def check_after(variable: str, value: Any) -> Tuple[str, ...]:
+    """The names of other sessions, each once."""
+    names = tuple(dict.fromkeys(check_session_name(variable, name) for name in check_names(variable, value)))
+    if len(names) > _MOST_NAMES:
+        raise InputError(variable, ", ".join(names), "must have at most %d names" % _MOST_NAMES)
+    return names
+
+
+def check_not_before(variable: str, value: Any) -> str:
+    """A time in UTC, or a number of seconds after the request.
+
+    >>> check_not_before("session_not_before", "2026-12-24 18:00:00+01:00"), check_not_before("session_not_before", 3600)
+    ('2026-12-24T17:00:00Z', '3600')
+    """
+    text = "" if isinstance(value, bool) else str(value).strip()
+    if not text and not isinstance(value, bool):
+        return ""
+    if re.fullmatch(r"[0-9]{1,18}", text):
+        return str(check_whole(variable, text, 0, YEAR))
+    try:
+        # Python 3.8 reads no Z.
+        moment = datetime.fromisoformat(re.sub(r"[Zz]\Z", "+00:00", text))
+        if moment.tzinfo is None:
+            raise InputError(variable, text, _RULE)
+        return moment.astimezone(timezone.utc).strftime(UTC_FORMAT)
+    except (ValueError, OverflowError):
+        raise InputError(variable, value, _RULE) from None
+
+
+def check_nodes(variable: str, value: Any) -> str:
+    """``MIN:MAX``.
+
+    >>> check_nodes("session_torchrun_nodes", "2:4")
+    '2:4'
+    """
+    found = re.fullmatch(r"([1-9][0-9]{0,3}):([1-9][0-9]{0,3})", value) if isinstance(value, str) else None
+    if value != "" and (found is None or int(found.group(1)) > int(found.group(2))):
+        raise InputError(variable, value, "must be MIN:MAX, as in 1:3, with MIN at least 1 and at most MAX")
+    return str(value)

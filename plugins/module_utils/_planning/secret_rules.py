@@ -12,9 +12,8 @@ from typing import Any, Callable, Mapping, Sequence, Tuple
 from .._core.constants import SECRETS_FOLDER
 from .._core.errors import InputError
 from .._core.model import Mount, Secret
-from .._core.names import check_variable_name
+from .._core.names import LONGEST_ENTRY, check_variable_name
 from .._core.value_rules import check_plain
-from .rules import LONGEST_ENTRY
 
 MOST = 64
 LONGEST = 64 << 10

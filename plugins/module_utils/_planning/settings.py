@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Tuple
 
-from .._core import units
+from .._core import units, value_rules
 from .._core.errors import InputError
 from .._core.names import check_session_name
 from . import rules
@@ -99,8 +99,8 @@ APP_SETTINGS: Tuple[Variable, ...] = (
         "session on the agent of C(main1), which ends with it. Otherwise the app is reached by SSH.",
         read_by=(APPS,),
     ),
-    names("apps_restart", "Names of apps to start again.", rules.check_names, read_by=(APPS,)),
-    names("apps_remove", "Names of apps to end.", rules.check_names, read_by=(APPS,)),
+    names("apps_restart", "Names of apps to start again.", value_rules.check_names, read_by=(APPS,)),
+    names("apps_remove", "Names of apps to end.", value_rules.check_names, read_by=(APPS,)),
 )
 
 
@@ -142,7 +142,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "A C(devcontainer.json) on the controller, whose C(image), C(containerEnv), C(postCreateCommand), C(forwardPorts) and "
         "C(mounts) hold where O(session_image), O(session_environment), O(session_bootstrap), O(session_apps) and "
         "O(session_mounts) are not given. Environment variables of both hold. A warning names the other keys, which are ignored.",
-        rules.check_path,
+        value_rules.check_path,
         path=True,
     ),
     text(
@@ -259,7 +259,7 @@ SETTINGS: Tuple[Variable, ...] = (
     names(
         "logs_containers",
         "Hostnames of the containers to show, which must belong to the session. If empty, all.",
-        rules.check_names,
+        value_rules.check_names,
         read_by=(LOGS,),
     ),
     whole("logs_tail", 200, (1, _MOST), "Number of the last lines to show of each container.", read_by=(LOGS,)),

@@ -14,6 +14,7 @@ from .._core import value_rules
 from .._core.documents import DECLARATION
 from .._core.errors import InputError
 from .._core.value_rules import Check
+from .suboptions import Documentation
 
 # The entry points of the role ``session``, each a playbook.
 LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY = "main", "schedule", "terminate", "logs", "list", "exec", "copy"
@@ -21,8 +22,6 @@ APPS, ENVIRONMENTS, POLICY, USAGE, CHECK = "apps", "environments", "policy", "us
 COMMIT, RESTART = "commit", "restart"
 EVERY = (LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY, APPS, ENVIRONMENTS, POLICY, USAGE, CHECK, COMMIT, RESTART)
 PREFIX = "session_"
-
-Documentation = Dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -114,70 +113,6 @@ def declared_variables(dataclass_: Any) -> Tuple[Variable, ...]:
 
 def _declared(field: str, attributes: Dict[str, Any]) -> Variable:
     return Variable(**{**attributes, "name": attributes["name"] or field, "field": field})
-
-
-# Suboptions.
-MOUNT: Dict[str, Documentation] = {
-    "source": {"type": "str", "required": True, "description": "The folder, the volume, or V(server:/path)."},
-    "target": {"type": "str", "required": True, "description": "The absolute path in the containers."},
-    "type": {
-        "type": "str",
-        "choices": ["bind", "volume", "nfs"],
-        "description": "V(bind) by default if O(session_mounts[].source) is an absolute path, else V(volume).",
-    },
-    "mode": {"type": "str", "choices": ["rw", "ro"], "default": "rw", "description": "Whether containers may write."},
-    "options": {"type": "dict", "description": "Options of the volume driver; not for V(bind)."},
-    "local": {
-        "type": "bool",
-        "default": False,
-        "description": "A volume without options may be a different folder on each agent. A session on several agents is "
-        "refused without this.",
-    },
-}
-SECRET: Dict[str, Documentation] = {
-    "name": {"type": "str", "required": True, "description": "Name of the file in C(/run/secrets)."},
-    "value": {"type": "str", "no_log": True, "description": "The value, for example from Ansible Vault."},
-    "file": {
-        "type": "str",
-        "description": "A file of the controller that has the value, in place of O(session_secrets[].value).",
-    },
-    "environment": {"type": "str", "description": "Name of an environment variable that has the value, too."},
-}
-# Suboptions of an app whose port is published.
-PUBLISHED = ("preferred_port", "public")
-APP: Dict[str, Documentation] = {
-    "name": {"type": "str", "required": True, "description": "Name of the app: lower-case letters, digits and C(-)."},
-    "port": {
-        "type": "int",
-        "description": "Port that the app listens at, on all addresses. Required, unless O(session_apps[].name) is an app of the "
-        "environment.",
-    },
-    "preferred_port": {"type": "int", "description": "Port of the agent to try first."},
-    "public": {
-        "type": "bool",
-        "default": False,
-        "description": "Publish the port beyond the loopback interface of the agent.",
-    },
-    "command": {
-        "type": "str",
-        "description": "Script for the user's shell, or V(image) for ENTRYPOINT and CMD of the image. Without it, only the port is "
-        "published, which needs C(main1).",
-    },
-    "ready": {
-        "type": "raw",
-        "description": "Path that answers, or TCP port that accepts connections, when the app is ready. By default the port of the "
-        "app.",
-    },
-    "environment": {"type": "dict", "description": "More environment variables for the app."},
-    "path": {
-        "type": "str",
-        "description": "Path of the URL, with C({token}) for the token. By default C(/?token={token}); without a command C(/).",
-    },
-}
-USER: Dict[str, Documentation] = {
-    "uid": {"type": "int", "default": 1000, "description": "The user ID, at least 1."},
-    "gid": {"type": "int", "description": "The group ID, at least 1; the user ID by default."},
-}
 
 
 def from_text(variable: str, value: Any) -> Any:

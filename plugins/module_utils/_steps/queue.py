@@ -21,7 +21,7 @@ from .._head.row import Row
 from .._head.store import Store
 from .._head.turns import Context
 from .._head.upkeep import expired, removable, retire
-from .._head.usage import add_sample, holdings, sample
+from .._head.usage import held_on, sample
 from .._planning.allocation import checked_folders
 from .._planning.request import Request
 from .._text.views import waiting_summary
@@ -97,8 +97,9 @@ def keep_up(
     reports = read_agents(agents)
     with Store.opened(head.directory, read_only=head.check) as store:
         live = store.live()
-        taken = sample(list_agents(holdings(store, reports), reports), [row.state for row in live], now)
-        add_sample(store, taken)
+        held = held_on(reports, store.ends_on(reports), store.held_plans())
+        taken = sample(list_agents(held, reports), [row.state for row in live], now)
+        store.add_sample(taken)
         degraded = note_degraded(store, reports, owner, now)
         note_agents(store, reports, now)
         lost = losses(store, reports, owner, now)

@@ -15,7 +15,6 @@ from .._core.documents import Json
 from .._core.exits import what_happened
 from .._core.reports import Agent
 from .._core.states import SHOWN
-from .._head.awaited import newest
 from .._head.details import is_overdue, time_left, without_private
 from .._head.kept_logs import kept_logs
 from .._head.listing import list_agents, list_sessions
@@ -26,8 +25,7 @@ from .._head.row import Row
 from .._head.store import FullStoreError, Store
 from .._head.turns import turns
 from .._head.upkeep import adopt
-from .._head.usage import Holdings, available, holdings, list_groups, list_owners
-from .._head.usage import samples as read_samples
+from .._head.usage import Holdings, available, held_on, list_groups, list_owners
 from .._planning.loss import restart_turn
 from .._planning.policy import SitePolicy
 from .._planning.policy_rules import allowed
@@ -55,7 +53,7 @@ def list_all(
     reports, now = tuple(Agent.from_json(report) for report in agents), time.time()
 
     def listed(store: Store) -> Json:
-        held, site = holdings(store, reports), read_policy(head.directory)
+        held, site = held_on(reports, store.ends_on(reports), store.held_plans()), read_policy(head.directory)
         rows = store.select(name, owner, ended, SHOWN[state] if state else (), limit)
         sessions, agent_rows = _sessions(store, rows, reports, site, now), list_agents(held, reports)
         if logs and sessions:
@@ -66,7 +64,7 @@ def list_all(
             "agents": agent_rows,
             "groups": list_groups(agent_rows, owner),
             "owners": _owners(store, reports, agent_rows, held, site, owner),
-            "samples": read_samples(store, now - samples) if samples else [],
+            "samples": store.samples(now - samples) if samples else [],
         }
 
     try:
@@ -122,7 +120,7 @@ def _owners(
     store: Store, agents: Sequence[Agent], rows: Sequence[Json], held: Holdings, site: SitePolicy, asked: str | None
 ) -> List[Json]:
     """The owners, each with what a policy allows and what the owner may still have."""
-    use = use_by_owner(store, agents)
+    use = use_by_owner(store.holding(), agents)
     return [
         {**one, "allowed": allowed(site, one["owner"]), "available": available(site, use, rows, one["owner"])}
         for one in list_owners(store.live(), held, asked)
@@ -135,7 +133,7 @@ def request(head: Head, name: str, owner: str, viewer: str) -> Json:
     The login of the head that has requested a session gets them, too.
     """
     with Store.opened(head.directory, read_only=True) as store:
-        row = newest(store, name, owner)
+        row = store.newest(name, owner)
         is_own = bool(row and store.requester(row.id) and _is_requested_here(store, row.id))
     if row is None or row.request is None:
         return {"request": None}

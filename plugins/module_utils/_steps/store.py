@@ -60,7 +60,7 @@ def policy(head: Head, agents: Sequence[Json] = ()) -> Json:
     reports = tuple(Agent.from_json(report) for report in agents)
     with Store.opened(head.directory, read_only=True) as store:
         adopt(store, reports, now=0.0)
-        found = quota_entries(site, use_by_owner(store, reports))
+        found = quota_entries(site, use_by_owner(store.holding(), reports))
     return {"policy": document, "owners": found, "lines": policy_lines(site, found)}
 
 

@@ -11,19 +11,19 @@ from ...module_utils._agents.image_distribution import NEVER
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, InputError
 from ...module_utils._planning.answers import chosen
-from ...module_utils._planning.variable import COMMIT
 from .._session_shell import Shell
 from .images import Wanted, distribute
 from .play import Play, checked
-from .variables import checked as checked_variables
 
 _VARIABLE = "session_commit_image"
 
 
-def commit(play: Play) -> Json:
-    """Make the image, and return its name and its ID. Nothing is changed if any agent or the policy refuses."""
+def commit(play: Play, settings: Json) -> Json:
+    """Make the image that the variables of ``commit`` describe, and return its name and its ID.
+
+    Nothing is changed if any agent or the policy refuses.
+    """
     with play.phase("check"):
-        settings = checked_variables(play.action, play.task_vars, COMMIT)["variables"]
         name, image = str(play.value("session_name")), str(settings[_VARIABLE])
         if not image:
             raise InputError(_VARIABLE, "", "must be given, as in -e session_commit_image=team/train:2")

@@ -16,16 +16,13 @@ from markupsafe import Markup
 
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import InputError, visible
-from ...module_utils._core.names import ALL_OWNERS
 from ...module_utils._core.units import show_time
 from ...module_utils._planning.variable import LIST, LOGS, POLICY, USAGE
 from ...module_utils._text.lists import WIDTH, list_lines
-from ...module_utils._text.metrics import metrics_text
 from ...module_utils._text.page import MONTH, page_of
-from .._holder import login
 from .._whole_file import location, nice, write
 from .play import Play
-from .reports import collect_reports
+from .reports import collect_reports, read_list, write_metrics
 from .session_file import session_file
 from .variables import checked
 
@@ -72,11 +69,6 @@ def sessions(play: Play, given: Json) -> Json:
     return {**result, "changed": has_changed, "lines": lines}
 
 
-def write_metrics(play: Play, path: str, agents: List[Json]) -> bool:
-    """Write the metrics of these agents and of the sessions of all owners, whatever a list shows; whether the file changes."""
-    return write(path, metrics_text(read_list(play, agents, {}, ALL_OWNERS)), 0o644, check=play.check)
-
-
 def newest(play: Play) -> Json:
     """The newest session of the name that the variables of C(logs) have, with those variables as C(settings)."""
     with play.phase("check"):
@@ -111,14 +103,6 @@ def usage(play: Play, given: Json) -> Json:
     if settings["usage_file"]:
         return {**result, "changed": write(settings["usage_file"], text, 0o600, check=play.check), "lines": []}
     return {**result, "lines": text.splitlines()}
-
-
-def read_list(play: Play, agents: List[Json], wanted: Json, owner: str) -> Json:
-    """The head's answer about the sessions of an owner, of the user without one."""
-    own = {"viewer": login(), "agents": [dict(agent.get("agent") or agent) for agent in agents]}
-    named = {} if owner == ALL_OWNERS else {"owner": owner or login()}
-    asked = {name: value for name, value in wanted.items() if value is not None and name != "owner"}
-    return play.on_head("sessions.list_all", {**asked, **own, **named})
 
 
 def newest_session(found: List[Json], name: str, owner: object) -> Json:

@@ -25,9 +25,8 @@ from ...module_utils._planning.settings import KEPT
 from ...module_utils._text.views import summary
 from .. import _notification as notification
 from .._artifacts import Artifacts
-from .._ended_folders import EndedFolders
 from .._holder import holder, is_gone
-from .._kept_requests import KeptRequests
+from .._kept_requests import EndedFolders, KeptRequests
 from .._secrets import read_secrets, secret_files
 from .._user_templates import render_environment
 from .placed import Asked, Placed

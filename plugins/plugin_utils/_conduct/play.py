@@ -22,9 +22,9 @@ from .. import _ssh_route as ssh_route
 from .. import _trace as trace
 from .._artifacts import DEFAULT
 from .._other_hosts import OtherHosts
-from .._progress import TERMINAL, phase_line
+from .._progress import phase_line
 from .._results import failure_reason, joint_result, unreachable
-from .._transfer_watch import write_whole
+from .._transfer_watch import TERMINAL, write_whole
 from .phases import PHASES, SILENT, containers_of
 
 if TYPE_CHECKING:

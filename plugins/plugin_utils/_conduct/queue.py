@@ -18,14 +18,13 @@ from ...module_utils._head.details import finished_sessions, healing_sessions
 from ...module_utils._planning.request import Request
 from ...module_utils._planning.variable import SCHEDULE
 from .. import _notification as notification
-from .._ended_folders import EndedFolders
 from .._holder import holder, is_gone, login
+from .._kept_requests import EndedFolders
 from .launch import launch
-from .listing import read_list, write_metrics
 from .losses import clean, fence
 from .placed import Asked
 from .play import Play
-from .reports import RecentReports, Reports, collect_reports
+from .reports import RecentReports, Reports, collect_reports, read_list, write_metrics
 from .session_file import checked_sessions
 from .terminate import remove, terminate
 from .variables import checked

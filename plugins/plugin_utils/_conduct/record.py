@@ -17,9 +17,8 @@ from .. import _notification as notification
 from .. import _shared_config as shared_config
 from .. import _trace as trace
 from .._artifacts import DOCUMENT, Artifacts
-from .._ended_folders import EndedFolders
 from .._holder import holder
-from .._kept_requests import KeptRequests
+from .._kept_requests import EndedFolders, KeptRequests
 from .phases import PHASES
 from .play import Play
 

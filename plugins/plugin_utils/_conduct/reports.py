@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the agents of a play report: the state of each engine, and why an agent does not answer."""
+"""What the agents of a play report: the state of each engine, and why an agent does not answer; what the head lists with that."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
+from ...module_utils._core.names import ALL_OWNERS
 from ...module_utils._planning.catalogue import lacks
 from ...module_utils._planning.deployment import AgentStatus
+from ...module_utils._text.metrics import metrics_text
 from .._documented import documented
+from .._holder import login
 from .._results import failure_reason
+from .._whole_file import write
 from .play import Play, StepError
 
 # The variables of a host that become options of its report, with their defaults.
@@ -204,3 +208,16 @@ def _asked_of(play: Play, host: str) -> Json:
 
 def _set(options: Json) -> Json:
     return {name: value for name, value in options.items() if value is not None}
+
+
+def read_list(play: Play, agents: List[Json], wanted: Json, owner: str) -> Json:
+    """The head's answer about the sessions of an owner, of the user without one."""
+    own = {"viewer": login(), "agents": [dict(agent.get("agent") or agent) for agent in agents]}
+    named = {} if owner == ALL_OWNERS else {"owner": owner or login()}
+    asked = {name: value for name, value in wanted.items() if value is not None and name != "owner"}
+    return play.on_head("sessions.list_all", {**asked, **own, **named})
+
+
+def write_metrics(play: Play, path: str, agents: List[Json]) -> bool:
+    """Write the metrics of these agents and of the sessions of all owners, whatever a list shows; whether the file changes."""
+    return write(path, metrics_text(read_list(play, agents, {}, ALL_OWNERS)), 0o644, check=play.check)

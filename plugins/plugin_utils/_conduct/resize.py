@@ -14,7 +14,7 @@ from ...module_utils._planning.deployment import Deployment
 from ...module_utils._planning.plan import with_user_environment
 from ...module_utils._planning.request import Request
 from ...module_utils._planning.request_checks import check_together
-from ...module_utils._planning.resizing import resized, with_sizes, without
+from ...module_utils._planning.resizing import resized, without
 from .._artifacts import Artifacts
 from .._kept_requests import KeptRequests
 from .._ssh_identity import SessionIdentity
@@ -35,7 +35,7 @@ def asked_again(play: Play, name: str, size: int) -> Tuple[Request, str]:
     if request.roles:
         message = "Session %s has roles: set the size of a role in its session file, and run cluster-compute up with it again."
         raise StateError(message % name, name)
-    wanted = with_sizes(request, [size])
+    wanted = request.with_sizes([size])
     check_together(wanted)
     return wanted, session
 

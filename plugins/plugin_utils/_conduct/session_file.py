@@ -12,13 +12,11 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 import yaml
 
 from ...module_utils._core import arrival, states
-from ...module_utils._core.constants import RDMA_FOLDER
+from ...module_utils._core.constants import MAIN, RDMA_FOLDER
 from ...module_utils._core.documents import DECLARATION, Json
 from ...module_utils._core.errors import ComputeError, InputError
 from ...module_utils._core.names import check_session_name
-from ...module_utils._core.topology import MAIN
-from ...module_utils._head.details import PRIVATE
-from ...module_utils._planning.request import Request
+from ...module_utils._planning.request import PRIVATE_FIELDS, Request
 from ...module_utils._planning.request_checks import check_whole_roles
 from ...module_utils._planning.secret_rules import HIDDEN, SECRETS
 from ...module_utils._planning.written_request import variables_of
@@ -114,7 +112,7 @@ def stored(play: Play, variable: str, name: str, owner: str) -> Json:
         rule = "must be a session of %s that runs or that the head still keeps, and that this head has launched"
         raise InputError(variable, name, rule % own["owner"])
     request = stored_request(found["request"], play.head)
-    return {**found, "request": request, "hidden": [one for one in PRIVATE if one not in found["request"]]}
+    return {**found, "request": request, "hidden": [one for one in PRIVATE_FIELDS if one not in found["request"]]}
 
 
 def readable(play: Play, variable: str, name: str) -> Json:

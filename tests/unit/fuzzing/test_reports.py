@@ -33,9 +33,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.listing impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import list_groups, sample
 from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import Allocation
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
     Placement,
+    free_of,
     place,
     rdma_refusal,
     usable_ports,

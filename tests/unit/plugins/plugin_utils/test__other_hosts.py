@@ -24,7 +24,7 @@ from ansible_collections.cluster.compute.plugins.action import network
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.plugin_utils import _other_hosts as other_hosts
-from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
+from ansible_collections.cluster.compute.plugins.plugin_utils._transfer_watch import TERMINAL
 
 ROOT = Path(__file__).resolve().parents[4]
 

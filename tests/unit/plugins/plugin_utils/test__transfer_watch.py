@@ -13,7 +13,7 @@ from ansible.errors import AnsibleConnectionFailure
 
 from ansible_collections.cluster.compute.plugins.callback.progress import _transfers
 from ansible_collections.cluster.compute.plugins.plugin_utils import _transfer_watch as transfer_watch
-from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
+from ansible_collections.cluster.compute.plugins.plugin_utils._transfer_watch import TERMINAL
 
 MOST = 10.0  # seconds
 

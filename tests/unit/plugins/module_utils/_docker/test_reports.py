@@ -12,8 +12,7 @@ from engine_lab import Shape
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.forms import fault
-from ansible_collections.cluster.compute.plugins.module_utils._core.labels import flaw
-from ansible_collections.cluster.compute.plugins.module_utils._core.report_rules import REPORT
+from ansible_collections.cluster.compute.plugins.module_utils._core.report_rules import REPORT, flaw
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
     container_entry,

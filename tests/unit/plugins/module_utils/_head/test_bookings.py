@@ -18,7 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.reports impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
-from ansible_collections.cluster.compute.plugins.module_utils._head.usage import booked_on, ends_on, held_plans
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import booked_on
 
 A, B = agent("a"), agent("b")
 TRAIN = request(cluster_size=3)
@@ -29,7 +29,7 @@ def test_bookings_join_engines_and_store_without_counting_twice(store: Store) ->
     there = carried_out([A, B], plan, states={"sub2": "gone"})
     waiting = plan_of(launch(store, request(name="other"), context(*there)))
     assert waiting.agents == ["a"]
-    booked = booked_on(there, ends_on(store, there), held_plans(store))
+    booked = booked_on(there, store.ends_on(there), store.held_plans())
     assert sum(one.millicpus for one in booked["a"]) == 4000
     assert booked["b"] == []
 

@@ -19,7 +19,6 @@ from store_sessions import row_of, running
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.usage import held_plans
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
@@ -61,7 +60,7 @@ def test_the_ledger_is_the_integral_of_what_was_booked(steps: list[tuple[str, in
         for number, (what, size, seconds) in enumerate(steps):
             with store.transaction():
                 _step(store, what, number, size, now)
-            cpus = sum(one.resources.millicpus for plan in held_plans(store) for one in plan.containers) / 1000
+            cpus = sum(one.resources.millicpus for plan in store.held_plans() for one in plan.containers) / 1000
             booked += cpus * seconds
             now += seconds
         ledger = sum(one.millicpus / 1000 * one.seconds(now) for one in store.holdings())

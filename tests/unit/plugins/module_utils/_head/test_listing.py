@@ -22,7 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.listing impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
-from ansible_collections.cluster.compute.plugins.module_utils._head.usage import holdings
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import held_on
 from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 from ansible_collections.cluster.compute.plugins.module_utils._text.lists import state_of
@@ -162,7 +162,7 @@ def test_agents_show_what_is_used_of_what_there_is(store: Store) -> None:
     waiting = launch(store, request(name="other", gpus=1), context(A, B))
     assert waiting.plan is not None
     agents = [A, replace(B, reachable=False, reason="timed out")]
-    first, second = list_agents(holdings(store, agents), agents)
+    first, second = list_agents(held_on(agents, store.ends_on(agents), store.held_plans()), agents)
     assert first["used"] == {"millicpus": 4000, "memory": 4 * GIB, "gpus": 0}
     assert second["used"] == {"millicpus": 3000, "memory": 3 * GIB, "gpus": 1.0}
     assert second["capacity"] == {"millicpus": 4000, "memory": 16 * GIB, "gpus": 1}

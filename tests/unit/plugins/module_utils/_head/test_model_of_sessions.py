@@ -30,7 +30,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
-from ansible_collections.cluster.compute.plugins.module_utils._head.usage import held_plans
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import Limits, SitePolicy
 
 NAMES = st.sampled_from(["alpha", "beta1"])
@@ -155,7 +154,7 @@ class Sessions(RuleBasedStateMachine):
 
     def booked(self) -> int:
         """The CPUs that the owner has, in thousandths: one for each container."""
-        return 1000 * sum(plan.session.size for plan in held_plans(self.store))
+        return 1000 * sum(plan.session.size for plan in self.store.held_plans())
 
     def carried_out(self, decision: Decision, plan: Plan, end: str) -> None:
         session, known = plan.session.id, {one.id for one in plan.containers}
@@ -218,7 +217,7 @@ class Sessions(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_booked_twice(self) -> None:
-        plans = held_plans(self.store)
+        plans = self.store.held_plans()
         used = Counter(one.agent for plan in plans for one in plan.containers)
         assert all(count <= CPUS for count in used.values()), used
         addresses = Counter(one.address for plan in plans for one in plan.containers)

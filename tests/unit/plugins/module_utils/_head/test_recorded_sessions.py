@@ -20,7 +20,7 @@ import yaml
 from samples import agent, context
 from store_sessions import plan_of, row_of
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.labels import flaw
+from ansible_collections.cluster.compute.plugins.module_utils._core.report_rules import flaw
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions

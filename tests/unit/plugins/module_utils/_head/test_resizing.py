@@ -21,7 +21,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.transitions 
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.resizing import with_sizes
 
 A = agent("a", cpus=8)
 THREE, FIVE, TWO = (request(cluster_size=size) for size in (3, 5, 2))
@@ -143,7 +142,7 @@ def test_what_an_interrupted_change_has_left_elsewhere_is_removed_before_its_con
     before = running(store, asked, *spread())
     ends(
         store,
-        plan_of(launch(store, with_sizes(asked, [2]), context(*carried_out(spread(), before), now=1010.0))),
+        plan_of(launch(store, asked.with_sizes([2]), context(*carried_out(spread(), before), now=1010.0))),
         "failed",
     )
     found = [replace(one, schedulable=one.name != "c") for one in carried_out(spread(), before)]
@@ -166,7 +165,7 @@ def test_what_an_interrupted_change_has_left_in_another_form_is_removed(store: S
 def test_what_an_interrupted_change_has_left_takes_no_room_from_the_same_session(store: Store) -> None:
     asked = request(cluster_size=8)
     before = running(store, asked, A)
-    ends(store, plan_of(launch(store, with_sizes(asked, [7]), context(*up(before), now=1010.0))), "failed")
+    ends(store, plan_of(launch(store, asked.with_sizes([7]), context(*up(before), now=1010.0))), "failed")
     again = launch(store, asked, context(*up(before), now=1200.0))
     # It is the same container as before, so it stays.
     assert (again.verdict, again.added, again.removed) == ("repair", ("sub7",), ())

@@ -20,13 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.listing impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.usage import (
-    add_sample,
-    holdings,
-    list_owners,
-    sample,
-    samples,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import held_on, list_owners, sample
 from ansible_collections.cluster.compute.plugins.module_utils._text.lists import sessions_table
 from ansible_collections.cluster.compute.plugins.module_utils._text.page import page_of
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.listing import sessions_page
@@ -39,7 +33,7 @@ def test_owners_are_listed_with_what_their_sessions_hold(store: Store) -> None:
     there = carried_out([A, B], plan)
     launch(store, request(name="next", owner="bob", memory="2g"), context(*there))
     launch(store, request(name="wide", owner="bob", cpus=64), context(*there))
-    held = holdings(store, there)
+    held = held_on(there, store.ends_on(there), store.held_plans())
     alice, bob = list_owners(store.live(), held)
     assert alice == {
         "owner": "alice",
@@ -141,14 +135,18 @@ def test_samples_are_kept_for_a_month_and_not_closer_than_seconds(
     store: Store, moments: tuple[float, ...], kept: list[float]
 ) -> None:
     for moment in moments:
-        add_sample(store, sample([], [], moment))
-    assert [one["time"] for one in samples(store, 0.0)] == kept
+        store.add_sample(sample([], [], moment))
+    assert [one["time"] for one in store.samples(0.0)] == kept
 
 
 def test_a_sample_has_sums_of_the_agents_that_answer(store: Store) -> None:
     plan = running(store, request(cluster_size=3), A, B)
     there = [*carried_out([A, B], plan), agent("c", reachable=False)]
-    taken = sample(list_agents(holdings(store, there), there), [row.state for row in store.live()], 7.0)
+    taken = sample(
+        list_agents(held_on(there, store.ends_on(there), store.held_plans()), there),
+        [row.state for row in store.live()],
+        7.0,
+    )
     assert taken == {
         "time": 7.0,
         "capacity": {"millicpus": 8000, "memory": 32 * GIB, "gpus": 0},

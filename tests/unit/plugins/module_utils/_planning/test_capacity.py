@@ -12,9 +12,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.reports impo
 from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import (
     FreeCapacity,
     PerContainer,
-    free_of,
     parse_cpuset,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import free_of
 
 CPU = PerContainer(1000, GIB)
 

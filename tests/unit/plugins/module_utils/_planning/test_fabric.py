@@ -15,9 +15,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, Fabric
 from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import Allocation
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.loss import new_places
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.resizing import growth_demand, resized
 from ansible_collections.cluster.compute.plugins.module_utils._planning.role_placement import place
 

@@ -24,10 +24,14 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity
     Demand,
     FreeCapacity,
     PerContainer,
-    free_of,
     parse_cpuset,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall, place
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
+    Placement,
+    Shortfall,
+    free_of,
+    place,
+)
 
 CPU = PerContainer(1000, GIB)
 

@@ -11,8 +11,8 @@ from samples import GIB, agent
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import Demand, PerContainer, free_of
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall
+from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import Demand, PerContainer
+from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, Shortfall, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import (
     BACKFILL,
     STRICT,

@@ -14,11 +14,11 @@ from samples import agent, frees, plan, request
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, Fabric, HostNetwork
 from ansible_collections.cluster.compute.plugins.module_utils._planning.agreement import check_agreement
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import free_of
 from ansible_collections.cluster.compute.plugins.module_utils._planning.loss import moved_plan, new_places
 from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
     Placement,
     Shortfall,
+    free_of,
     place,
     usable_ports,
 )

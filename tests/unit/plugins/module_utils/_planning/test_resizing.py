@@ -27,7 +27,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.resizing
     growth_demand,
     is_resize,
     resized,
-    with_sizes,
     without,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.role_placement import place
@@ -57,7 +56,7 @@ def test_what_stays_is_unchanged_and_names_are_contiguous(
 ) -> None:
     rules = {"strategy": strategy, "per_agent": per_agent, "cpus": 1}
     before = plan(request(cluster_size=len(names), cluster_mode="multi-node", **rules), names)
-    smaller = with_sizes(request(cluster_size=len(names), cluster_mode="multi-node", **rules), [min(size, len(names))])
+    smaller = request(cluster_size=len(names), cluster_mode="multi-node", **rules).with_sizes([min(size, len(names))])
     after = grown(before, size, **rules) if size > len(names) else resized(before, smaller)
     if isinstance(after, Shortfall):
         held = Counter(names)
@@ -124,7 +123,7 @@ def test_only_the_size_may_differ() -> None:
     assert not is_resize(two, two)
     assert not is_resize(two, request(cluster_size=3, memory="2g"))
     elastic = request(cluster_size=4, torchrun="elastic", torchrun_nodes="2:4")
-    assert with_sizes(elastic, [6]).torchrun_nodes == "2:6"
+    assert elastic.with_sizes([6]).torchrun_nodes == "2:6"
     assert is_resize(elastic, request(cluster_size=6, torchrun="elastic", torchrun_nodes="2:6"))
     assert not is_resize(elastic, request(cluster_size=6, torchrun="elastic", torchrun_nodes="3:6"))
 
@@ -191,12 +190,12 @@ def test_the_limit_for_each_agent_counts_the_role_alone() -> None:
         cluster_mode="multi-node", roles=[{"name": "ps", "size": 2}, {"name": "w", "size": 3, "per_agent": 2}]
     )
     before = plan(asked, "aabaab")
-    wanted = with_sizes(asked, [1, 2, 6])
+    wanted = asked.with_sizes([1, 2, 6])
     found = place(growth_demand(wanted, before, AGENTS), AGENTS, frees(*AGENTS))
     assert isinstance(found, Placement)
     assert Counter(found.agents) == {"b": 1, "c": 2}
     assert isinstance(
-        place(growth_demand(with_sizes(asked, [1, 2, 7]), before, AGENTS), AGENTS, frees(*AGENTS)), Shortfall
+        place(growth_demand(asked.with_sizes([1, 2, 7]), before, AGENTS), AGENTS, frees(*AGENTS)), Shortfall
     )
 
 
@@ -205,7 +204,7 @@ def test_a_role_grows_on_the_fabric_that_another_role_has() -> None:
     before = plan(asked, "ab")
     agents = [agent(name, cpus=cpus, fabric=Fabric("eth1", "")) for name, cpus in (("a", 2), ("b", 0))]
     free = {name: replace(one, has_fabric=False) for name, one in frees(*agents).items()}
-    found = place(growth_demand(with_sizes(asked, [1, 2]), before, agents), agents, free)
+    found = place(growth_demand(asked.with_sizes([1, 2]), before, agents), agents, free)
     assert isinstance(found, Placement)
     assert found.agents == ("a",)
 
@@ -215,7 +214,7 @@ def test_only_the_sizes_of_roles_may_differ() -> None:
     first = request(roles=roles, torchrun="elastic", torchrun_nodes="2:4")
     wider = request(roles=[roles[0], {"name": "worker", "size": 4}], torchrun="elastic", torchrun_nodes="2:5")
     assert is_resize(first, wider)
-    assert with_sizes(first, wider.sizes) == wider
+    assert first.with_sizes(wider.sizes) == wider
     # The sum is the same.
     assert is_resize(request(roles=roles), request(roles=[{"name": "ps", "size": 3}, {"name": "worker", "size": 2}]))
     for other in (

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_environment
 from ansible_collections.cluster.compute.plugins.module_utils._core.value_rules import check_image
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import check_environment
 
 BASE = {"name": "train", "owner": "alice"}
 DATA = {"source": "/data", "target": "/data"}

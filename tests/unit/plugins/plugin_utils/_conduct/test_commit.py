@@ -15,8 +15,10 @@ from conducted import conducted, options_of
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import COMMIT
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import commit as conductor
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.play import StepError
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.variables import checked
 
 DOCUMENT: Json = {
     "session": {"id": "the-id", "name": "train", "owner": "alice"},
@@ -54,7 +56,8 @@ class World:
         }.get(verb, {})
 
     def commit(self) -> Json:
-        return conductor.commit(self.play)
+        settings = checked(self.play.action, self.play.task_vars, COMMIT)["variables"]
+        return conductor.commit(self.play, settings)
 
     def changes(self) -> list[tuple[str, str]]:
         changing = ("image.commit", "image.load", "image.export")

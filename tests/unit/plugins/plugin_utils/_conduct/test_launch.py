@@ -25,7 +25,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.launch im
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.phases import containers_of
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.placed import Asked
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._progress import TERMINAL
+from ansible_collections.cluster.compute.plugins.plugin_utils._transfer_watch import TERMINAL
 
 ASKED = request(cluster_size=2, cluster_mode="multi-node")
 PLAN = plan(ASKED, "ab")

@@ -16,7 +16,7 @@ from samples import request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.start_rules import check_not_before
+from ansible_collections.cluster.compute.plugins.module_utils._planning.rules import check_not_before
 
 
 @pytest.mark.parametrize(
