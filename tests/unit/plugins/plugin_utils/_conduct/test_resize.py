@@ -21,7 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
     StateError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._head.details import PRIVATE
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import PRIVATE_FIELDS
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import launch as launching
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
@@ -32,7 +32,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.resize im
 
 ASKED = request(cluster_size=3, cluster_mode="multi-node")
 # What another login may read of it.
-PUBLIC = {name: value for name, value in ASKED.to_json().items() if name not in PRIVATE}
+PUBLIC = {name: value for name, value in ASKED.to_json().items() if name not in PRIVATE_FIELDS}
 PLAN = plan(ASKED, "aab")
 ROW = {"id": PLAN.session.id, "name": "train", "owner": "alice", "state": "RUNNING", "reason": "why", "created": 1.0}
 ROW.update(changed=2.0, launch=PLAN.session.launch)
