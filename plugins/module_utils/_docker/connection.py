@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import re
+import socket
 import threading
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Set, TypeVar
@@ -129,7 +130,7 @@ def _root(error: BaseException | None) -> str:
     words = ""
     while error is not None:
         words = getattr(error, "strerror", None) or words
-        if isinstance(error, TimeoutError):
+        if isinstance(error, (TimeoutError, socket.timeout)):  # the same since Python 3.10
             words = _LATE
         error = error.__cause__ or error.__context__
     return words

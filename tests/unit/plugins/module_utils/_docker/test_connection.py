@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import socket
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,7 @@ from docker.errors import APIError, NotFound
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_FOLDERS
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError
 
 # The answer of Engine 26.1 as a manager of a Swarm whose leader has Engine 20.10, seen over three agents of several releases.
 OLDER_LEADER = "rpc error: code = Unimplemented desc = unknown method %s for service docker.swarmkit.v1.Control"
@@ -66,6 +67,26 @@ def test_a_hasty_connection_has_clients_of_its_own(monkeypatch: pytest.MonkeyPat
     assert (made, hasty.agent) == ([60, 30], "agent2")
     Engine("unix:///nowhere", 5).hasty(30).info()
     assert made[-1] == 5
+
+
+def test_a_late_answer_is_one_with_a_python_before_3_10(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There, the timeout of a socket is no TimeoutError, and an agent whose engine is busy would count as one that needs a repair."""
+
+    class OldTimeoutError(OSError):
+        pass
+
+    def answer_late() -> Any:
+        try:
+            raise OldTimeoutError("timed out")
+        except OSError as error:
+            raise docker.errors.DockerException("Read timed out.") from error
+
+    monkeypatch.setattr(socket, "timeout", OldTimeoutError)
+    monkeypatch.setattr(docker, "APIClient", lambda **_options: SimpleNamespace(api_version="1.45", info=answer_late))
+    with pytest.raises(
+        LateError, match="The engine of agent2 does not answer at unix:///nowhere: timed out; check the load"
+    ):
+        Engine("unix:///nowhere", 5, "agent2").info()
 
 
 @pytest.mark.parametrize(("labels", "looks"), [({}, 1), ({LABEL_FOLDERS: '["/data"]'}, 2)])
