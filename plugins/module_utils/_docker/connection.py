@@ -175,7 +175,10 @@ _NOISE_PATTERN = re.compile("|".join(_NOISE), re.IGNORECASE)
 THE_IMAGE = "correct its image, or choose another"
 
 # Of an engine that does not answer.
-_SILENT = ((r"connection refused|no such file or directory|connection aborted", "start the engine"),)
+_SILENT = (
+    (r"permission denied", "add the user to group docker, or become root"),
+    (r"connection refused|no such file or directory|connection aborted", "start the engine"),
+)
 
 _ADVICE = (
     (r"no such image|pull access denied|manifest unknown", "build or pull the image there, or choose another"),
@@ -184,7 +187,7 @@ _ADVICE = (
         "log in: set session_registry, session_registry_username and session_registry_password",
     ),
     (
-        r"no such host|network is unreachable|no route to host|connection refused",
+        r"no such host|network is unreachable|no route to host|connection refused|i/o timeout|handshake timeout|awaiting headers",
         "make sure that this host can reach it",
     ),
     (r"port is already allocated|bind for .*: address already in use|listen tcp", "free that port or choose another"),
@@ -203,7 +206,7 @@ _ADVICE = (
     (r"could not find an available|all predefined address pools", "remove unused networks"),
     (r"does not support reading", "read it where its logging driver sends it"),
     (r"not a swarm manager", "run this on a manager of the Swarm"),
-    (r"permission denied", "add the user to group docker, or become root"),
+    (r"permission denied", "let the engine of that host use that path: a file server may refuse its root"),
     (re.escape(RUNTIME_PATH) + r"\S*: no such file", "run provision_agents.yml, which fills the SSH runtime"),
     (r"no such file or directory|not a directory|is a directory|executable file not found", THE_IMAGE),
     (

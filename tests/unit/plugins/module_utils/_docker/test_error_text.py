@@ -50,7 +50,14 @@ ADVISED = [
     ("Pool overlaps with other one on this address space", "another pool of subnets"),
     ("This node is not a swarm manager.", "manager of the Swarm"),
     ("failed to mount local volume: mount :/export/data: no such device", "that the host can mount it"),
-    ("Permission denied", "group docker"),
+    # A file server that refuses root, and a registry behind a firewall.
+    (
+        'invalid mount config for type "bind": stat /nfs/home/alice: permission denied',
+        "a file server may refuse its root",
+    ),
+    ('Get "https://registry.site/v2/": dial tcp 192.0.2.1:443: i/o timeout', "make sure that this host can reach it"),
+    ("net/http: TLS handshake timeout", "make sure that this host can reach it"),
+    ("request canceled (Client.Timeout exceeded while awaiting headers)", "make sure that this host can reach it"),
     ("timed out", "check the load of that host, and run the same command again"),
     ("configured logging driver does not support reading", "where its logging driver sends it"),
     ("cannot stop container: 37: tried to kill container, but did not receive an exit event", "end the session again"),
@@ -72,6 +79,10 @@ ADVISED = [
 @pytest.mark.parametrize(("reason", "what"), ADVISED)
 def test_advice(reason: str, what: str) -> None:
     assert what in advice(reason, "otherwise")
+
+
+def test_only_of_an_engine_that_does_not_answer_the_permission_is_that_of_its_socket() -> None:
+    assert "group docker" in advice("Permission denied", "otherwise", is_silent=True)
 
 
 @pytest.mark.parametrize("reason", ["No such file or directory", "Connection refused", "('Connection aborted.', …)"])
