@@ -17,6 +17,7 @@ import syslog
 import time
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from typing import Any, Dict
 
 TRIES = 3
@@ -41,7 +42,7 @@ def post(url: str, content: bytes) -> str:
             return "" if 200 <= answer.status < 300 else "HTTP status %d" % answer.status
     except urllib.error.HTTPError as error:
         return "HTTP status %d" % error.code
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         return type(error).__name__
 
 

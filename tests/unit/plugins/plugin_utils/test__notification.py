@@ -54,7 +54,7 @@ def test_the_event_of_a_change(state: str, changed: bool, result: str, event: st
 
 
 class _Server:
-    """A web server that answers with given statuses in turn, and then with 200."""
+    """A web server that answers with given statuses in turn, and then with 200. The status 0 is an answer that is not HTTP."""
 
     def __init__(self, *statuses: int) -> None:
         self.requests: list[tuple[dict[str, str], Json]] = []
@@ -64,7 +64,11 @@ class _Server:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 requests.append((dict(self.headers), json.loads(body)))
-                self.send_response(answers.pop(0) if answers else 200)
+                status = answers.pop(0) if answers else 200
+                if not status:
+                    self.wfile.write(b"SSH-2.0-OpenSSH_9.2\r\n")
+                    return
+                self.send_response(status)
                 self.send_header("Location", "/elsewhere")
                 self.end_headers()
 
@@ -93,7 +97,9 @@ def wait_for(path: Path, lines: int) -> list[Json]:
 
 
 @pytest.mark.parametrize(
-    ("server", "problem", "tries"), [((500, 302), "", 3), ((500,) * 3, "HTTP status 500", 3)], indirect=["server"]
+    ("server", "problem", "tries"),
+    [((500, 302), "", 3), ((500,) * 3, "HTTP status 500", 3), ((0,) * 3, "BadStatusLine", 3)],
+    indirect=["server"],
 )
 def test_a_url_is_tried_three_times(server: _Server, monkeypatch: pytest.MonkeyPatch, problem: str, tries: int) -> None:
     monkeypatch.setattr(sender, "PAUSES", (0.0, 0.0))
