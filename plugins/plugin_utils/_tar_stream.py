@@ -70,6 +70,7 @@ class TarReader:
 
     def _keep(self, member: tarfile.TarInfo, parts: List[str]) -> None:
         if member.isdir():
+            self._check_room(0)
             with self._opened(parts):
                 return
         if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):

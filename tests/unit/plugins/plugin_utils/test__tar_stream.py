@@ -139,9 +139,12 @@ def test_a_name_with_a_null_byte_ends_the_copy_with_a_message(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("field", ["f_bavail", "f_favail"])
-def test_a_copy_leaves_some_of_the_disk_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str) -> None:
+@pytest.mark.parametrize("sent", [member("res/x", b"x"), member("res/x", type=tarfile.DIRTYPE)])
+def test_a_copy_leaves_some_of_the_disk_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str, sent: tuple[tarfile.TarInfo, bytes]
+) -> None:
     full = {"f_blocks": 1000, "f_frsize": 4096, "f_bavail": 900, "f_files": 1000, "f_favail": 900, field: 49}
     monkeypatch.setattr(os, "statvfs", lambda _path: SimpleNamespace(**full))
     with pytest.raises(ComputeError, match=r"^sub1 sends more than the disk of .*/in can hold$"):
-        unpack(tmp_path / "in", stream(member("res/x", b"x")))
+        unpack(tmp_path / "in", stream(sent))
     assert list((tmp_path / "in").iterdir()) == []
