@@ -19,8 +19,8 @@ from .container_requests import LONGEST_FILE
 LOGS = "/var/log/cluster-compute"
 READY, FAILED, ENDED, UNKNOWN = "ready", "failed", "ended", "unknown"
 _STATES = ("starting", READY, "restarting", FAILED, ENDED)
-# Of the log of an app, in a message.
-_LINES, _WIDTH = 3, 200
+# Of the log of an app, in a message. Its file is longer than others: roles/image/files/apps.sh rotates it.
+_LINES, _WIDTH, _LONGEST_LOG = 3, 200, 8 << 20
 _LONGEST_STATUS = 64
 # Of the file with the status of all apps: bytes and lines.
 _LONGEST_SUMMARY, _MOST_APPS = 16384, 100
@@ -94,7 +94,7 @@ class Apps:
 
     def last_lines(self, name: str) -> List[str]:
         """The end of an app's log; a container may have written anything there."""
-        lines = [line.strip() for line in visible_lines(self.read(f"{LOGS}/{name}.log"))]
+        lines = [line.strip() for line in visible_lines(self.read(f"{LOGS}/{name}.log", _LONGEST_LOG))]
         return [line[:_WIDTH] for line in lines if line][-_LINES:]
 
 

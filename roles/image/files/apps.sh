@@ -109,8 +109,9 @@ note() { # STATUS
 
 copy_output() { # NAME PIPE: to the app's log, which is rotated, and to that of the container. It ends with the app's last program
     trap '' TERM
+    written=$({ "$runtime/bin/busybox" wc -c <"$app_logs/$1.log"; } 2>/dev/null) # by former runs of the app
     # shellcheck disable=SC2016 # a program of awk
-    exec "$runtime/bin/busybox" awk -v name="$1" -v file="$app_logs/$1.log" -v most="$longest_log" '
+    exec "$runtime/bin/busybox" awk -v name="$1" -v file="$app_logs/$1.log" -v most="$longest_log" -v size="$written" '
         {
             print >>file
             fflush(file)
