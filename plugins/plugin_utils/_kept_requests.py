@@ -40,7 +40,9 @@ class KeptRequests(Artifacts):
 
     def sessions(self) -> List[str]:
         """The IDs of the sessions whose requests are kept."""
-        return os.listdir(self.folder) if os.path.isdir(self.folder) else []
+        with suppress(FileNotFoundError), self._opened(create=False) as folder:
+            return os.listdir(folder)
+        return []
 
     def forget(self, session: object) -> None:
         """Remove the request of a session that needs it no more."""

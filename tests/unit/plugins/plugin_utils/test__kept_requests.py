@@ -15,7 +15,7 @@ from samples import SESSION, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import FOLDER, KeptRequests
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import FOLDER, EndedFolders, KeptRequests
 
 PATH = "~/keys/token"
 ASKED = request(secrets=[{"name": "token", "file": PATH}], command="train")
@@ -63,6 +63,16 @@ def test_a_session_of_another_controller_gets_no_secret(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="was not requested by this controller"):
         KeptRequests(str(tmp_path)).check(SESSION, ASKED, "head1")
     KeptRequests(str(tmp_path)).check(SESSION, request(), "head1")
+
+
+def test_the_requests_of_another_user_are_refused_before_a_session_is_placed(
+    kept: KeptRequests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert EndedFolders.of(kept.base, check=False).option() == {"folders": [SESSION]}
+    other = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: other)
+    with pytest.raises(ComputeError, match="belongs to another user; set session_artifacts to another folder"):
+        EndedFolders.of(kept.base, check=False)
 
 
 @pytest.mark.parametrize("session", ["../train/identity", "", None, "x" * 36])
