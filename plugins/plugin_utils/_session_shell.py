@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import secrets
 import selectors
 import shlex
@@ -26,6 +27,8 @@ OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "ControlPath=
 # Bytes of a command: it goes through a pipe before the connection stands.
 LONGEST = 60000
 _BLOCK = 1 << 16
+# Files that this process has open beside the pipes of ssh.
+_OTHER_FILES = 256
 
 # Runs in any image: it needs nothing but the runtime. The command arrives on standard input, so that no list of processes on
 # the controller shows it. When the connection ends, for whatever reason, what the command has started ends.
@@ -71,6 +74,7 @@ class Shell:
         arguments = [RUNTIME_PATH + "/bin/sh", "-c", SCRIPT, "sh", str(len(sent)), marker]
         script = " ".join(map(shlex.quote, arguments))
         talks: List[_Talk] = []
+        _permit_pipes(len(hosts))
         try:
             for host in hosts:
                 talks.append(_Talk(host, self.command(host, script), marker, most_bytes(len(hosts))))
@@ -157,6 +161,14 @@ class _Talk:
         return Answer(self.host, code if code >= 0 else UNREACHABLE, *kept)
 
 
+def _permit_pipes(processes: int) -> None:
+    """Let this process open two pipes for each of these processes, as far as its hard limit goes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = min(2 * processes + _OTHER_FILES, hard)
+    if soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+
+
 def listen(talks: Sequence[Any], deadline: float) -> None:
     """Read all outputs until each has ended, or the time is over."""
     with selectors.DefaultSelector() as selector:
@@ -177,6 +189,8 @@ def started(command: Sequence[str], **streams: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, start_new_session=True, **streams)
     except FileNotFoundError as error:
         raise ComputeError(f"{command[0]} is missing on the controller: install it.") from error
+    except OSError as error:
+        raise ComputeError(f"{command[0]} cannot be started on the controller: {error.strerror}.") from error
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import resource
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -53,6 +56,28 @@ def test_answers_come_in_order_with_exit_codes(shell: Shell) -> None:
     assert (first.code, first.content, first.problem) == (4, b"out\nerr\n", "")
     assert (second.code, second.problem) == (255, "no connection: connect: No route to host")
     assert (third.code, third.content) == (4, b"out\nerr\n")
+
+
+def test_a_session_has_more_containers_than_a_process_may_open_pipes(shell: Shell) -> None:
+    """1,024 files, which a process may usually open, are the pipes of 500 containers."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 12, limits[1]))
+    try:
+        answers = shell.run(["sub%d" % number for number in range(1, 13)], "echo here", 60)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert [answer.content for answer in answers] == [b"here\n"] * 12
+
+
+def test_a_program_that_cannot_be_started_is_one_message(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_arguments: object, **_options: object) -> None:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with pytest.raises(
+        ComputeError, match=r"^ssh cannot be started on the controller: Resource temporarily unavailable\.$"
+    ):
+        shell.run(["sub1"], "true", 30)
 
 
 def test_a_command_gets_no_input_and_any_characters(shell: Shell) -> None:
