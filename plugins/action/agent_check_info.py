@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping
+from typing import Any, Mapping
 
 from ..module_utils._agents.findings import Requirements
 from ..module_utils._core.documents import Json
@@ -34,11 +34,8 @@ class ActionModule(ConductorAction):
             addresses = {host: play.address_of(host) for host in play.names}
             base = options["artifacts"] or play.artifacts
             play.warn(last_check.write(base, addresses, result["unfit"], result["unguarded"]))
-        return {**result, "lines": self._lines(result, settings)}
-
-    def _lines(self, result: Json, settings: Json) -> List[str]:
-        """The findings in the format of the variable C(check_format), and in the file of C(check_file)."""
         document = nice({name: result[name] for name in ("fit", "counts", "findings", "overlay")})
-        if settings["check_file"]:
-            write(settings["check_file"], document + "\n", 0o644, check=self._task.check_mode)
-        return document.splitlines() if settings["check_format"] == "json" else list(result["lines"])
+        file = settings["check_file"]
+        has_changed = bool(file) and write(file, document + "\n", 0o644, check=play.check)
+        lines = document.splitlines() if settings["check_format"] == "json" else result["lines"]
+        return {**result, "changed": has_changed, "lines": lines}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import doctest
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -241,6 +242,14 @@ def test_the_result_is_kept_except_in_check_mode(is_check_mode: bool, tmp_path: 
     conduct(world, artifacts=str(tmp_path))
     assert (tmp_path / ".last_check.json").exists() != is_check_mode
     assert "hear agent1 agent2 agent3" in world.steps()
+
+
+@pytest.mark.parametrize("name", ["findings.json", ""])
+def test_a_file_that_is_written_is_a_change(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    variables = {"check_file": name and str(tmp_path / name), "check_format": "table"}
+    monkeypatch.setattr(agent_check_info, "checked", lambda *_arguments: {"variables": variables})
+    result = conduct(World(check=True), artifacts=str(tmp_path))
+    assert (result["changed"], list(tmp_path.iterdir())) == (bool(name), [])
 
 
 @pytest.mark.parametrize(
