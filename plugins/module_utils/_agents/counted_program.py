@@ -84,8 +84,8 @@ def _read(process: subprocess.Popen[bytes], output: Output) -> None:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a program that runs, and all that it has started: TERM first, so that it can remove its files."""
-    if process.poll() is not None:
+    """End a program, and all that it has started, which may outlive it: TERM first, so that it can remove its files."""
+    if _is_gone(process):
         return
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):

@@ -47,8 +47,21 @@ def test_at_the_deadline_all_processes_of_the_program_end(tmp_path: Path, monkey
     with pytest.raises(StateError, match=r"^agent1: sh has not ended within 3 s; raise image_build_timeout"):
         run_program(options("sh", "-c", script, deadline=3))
     assert not left.exists()
-    status = Path("/proc", child.read_text().strip(), "stat")
-    assert not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+    assert has_ended(child)
+
+
+def test_at_the_deadline_the_children_of_a_program_that_was_killed_end(tmp_path: Path) -> None:
+    """As when memory runs out: the kernel ends the program, and not what it has started."""
+    child = tmp_path / "child"
+    with pytest.raises(StateError, match=r"^agent1: sh has not ended within 2 s"):
+        run_program(options("sh", "-c", f"sleep 600 & echo $! >{child}; kill -KILL $$", deadline=2))
+    assert has_ended(child)
+
+
+def has_ended(file: Path) -> bool:
+    """Whether the process whose ID is in the file has ended."""
+    status = Path("/proc", file.read_text().strip(), "stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def test_the_size_of_a_folder(tmp_path: Path) -> None:
