@@ -131,13 +131,16 @@ is_in_use() { # since the last call: a login that lasts, a connection to an app,
 
 # Where NVIDIA's runtime puts it.
 nvidia_smi=/usr/bin/nvidia-smi
+# Seconds for the answer of another container, whose login shell may hang.
+patience=60
 
 ask_quiet() { # HOST: sets answer: its idle seconds, 0 if it does not know them, or empty if it cannot be reached
     answer=$(
         unset LD_LIBRARY_PATH LD_PRELOAD
         export HOME="$home"
         set -- -n -o BatchMode=yes -o ConnectTimeout=5 -o ServerAliveInterval=5 "$1" "cat $config/run/quiet; echo"
-        "$runtime/bin/setpriv" --reuid "$uid" --regid "$gid" --init-groups -- "$runtime/bin/ssh" "$@" 2>/dev/null && echo reached
+        "$runtime/bin/busybox" timeout "$patience" \
+            "$runtime/bin/setpriv" --reuid "$uid" --regid "$gid" --init-groups -- "$runtime/bin/ssh" "$@" 2>/dev/null && echo reached
     )
     case $answer in
         *reached) ;;
