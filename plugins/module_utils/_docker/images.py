@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import re
 import time
@@ -17,7 +18,6 @@ from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError, StateError
 from .._core.image_reference import copy_name, digest_of, own_digest, registry_of, split
 from .._core.units import show_bytes
-from .._core.waiting import deadline_in
 from .client import Engine, UnreachableError
 from .connection import AbsentError, clean
 from .image_archive import proven_ids, remove_names
@@ -84,7 +84,7 @@ class ImageEngine(Engine):
     def load(self, archive: Any) -> str:
         """Load an archive of one image, and return the image's ID; empty if the engine does not name it."""
         with self._asking("load an image") as client:
-            output = self._follow(client.load_image(archive), "load an image", deadline_in(STALL))
+            output = self._follow(client.load_image(archive), "load an image")
         found = LOADED.search(output)
         return found.group(1) if found else ""
 
@@ -107,8 +107,11 @@ class ImageEngine(Engine):
         with self._asking(f"name image {identity[:19]} {name}") as client:
             client.tag(identity, repository, tag, force=True)
 
-    def _follow(self, events: Any, what: str, deadline: float, listen: Listener | None = None) -> str:
-        """Read the progress of a request to its end, and return its text. Raises an EngineError at the deadline."""
+    def _follow(self, events: Any, what: str, deadline: float = math.inf, listen: Listener | None = None) -> str:
+        """Read the progress of a request to its end, and return its text. Raises an EngineError at the deadline of a pull.
+
+        The timeout of the connection bounds the time without progress.
+        """
         lines = []
         for event in events:
             lines.append(str(event.get("stream") or ""))

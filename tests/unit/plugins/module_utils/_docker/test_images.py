@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import docker
 import pytest
 from engine_lab import archive
 
@@ -76,6 +80,16 @@ class FullDisk(ImageEngine):
 
     def remove_image(self, identity: str) -> None:
         del self.images[identity]
+
+
+def test_an_image_may_take_longer_to_load_than_its_engine_may_be_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variable would give an engine more time to unpack 30 GB on a slow disk."""
+    identity, moments = "sha256:" + "0" * 64, itertools.count(0, 400)
+    events = [{"status": "Loading layer"}] * 3 + [{"stream": f"Loaded image ID: {identity}\n"}]
+    client = SimpleNamespace(load_image=lambda _archive: iter(events), api_version="1.45")
+    monkeypatch.setattr(docker, "APIClient", lambda **_options: client)
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(moments)))
+    assert ImageEngine("unix:///nowhere", 600, "agent1").load(b"") == identity
 
 
 def described(layer: str, *names: str) -> dict[str, Any]:
