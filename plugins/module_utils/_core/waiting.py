@@ -41,18 +41,12 @@ def wait_until(
         pause = min(growth * pause, longest_pause)
 
 
-def retry_until(
-    call: Callable[[], Value],
-    is_transient: Callable[[Exception], bool],
-    deadline: float,
-    first_pause: float = FIRST_PAUSE,
-    longest_pause: float = LONGEST_PAUSE,
-) -> Value:
+def retry_until(call: Callable[[], Value], is_transient: Callable[[Exception], bool], deadline: float) -> Value:
     """Call until it succeeds and return its value.
 
     An error that is not transient is raised at once; a transient one when the next try would come after the deadline.
     """
-    pause = first_pause
+    pause = FIRST_PAUSE
     while True:
         try:
             return call()
@@ -60,4 +54,4 @@ def retry_until(
             if not is_transient(error) or time.monotonic() + pause > deadline:
                 raise
         time.sleep(pause)
-        pause = min(2 * pause, longest_pause)
+        pause = min(2 * pause, LONGEST_PAUSE)

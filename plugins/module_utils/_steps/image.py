@@ -117,7 +117,6 @@ def build(
         "build_arguments": build_arguments or {},
         "deadline": deadline,
         "progress": progress,
-        "agent": agent.name,
     }
     identity = build_image(engine, counter, options)
     return {"changed": True, "id": identity, "message": f"{name} was built from {path}."}
