@@ -175,7 +175,8 @@ def of_result(asked: Json, result: Json) -> Json:
     """
     code = (result.get("failure") or {}).get("code")
     if code == "unreachable":
-        return {**_lost(asked, {"msg": result["reason"]}, may_return=True), "connected": False}
+        # Of a step that was killed there is only a message.
+        return {**_lost(asked, {"msg": result.get("reason") or result.get("msg")}, may_return=True), "connected": False}
     if code == "input":
         raise StepError(result)
     if result.get("failed"):
