@@ -44,6 +44,7 @@ from .forms import (
     an_ipv4_subnet,
     by_rule,
     fault,
+    in_order,
     matching,
     or_none,
     texts,
@@ -62,8 +63,24 @@ _EXACT = ("plan", "request")
 _SUSPECT = re.compile(r"\x7f|\\(?:[bfr]|u(?:00[01789]|061c|20[0-6]|d[89a-f]))")
 
 
+# What any result may have beside what its step has found. In another form, it would end the command for all other agents, too.
+_FRAME = {
+    "warnings": lambda value: isinstance(value, (list, tuple)),
+    "failure": {"code": a_text, "message": a_text, "where": a_text},
+    "duration": a_number,
+    "engine_calls": [in_order(a_number, a_number, a_text, a_text)],
+}
+
+
+def _is_odd(name: str, value: object) -> bool:
+    rule = _FRAME.get("duration" if name.endswith("duration") else name)
+    return rule is not None and fault(rule, value) is not None
+
+
 def result(document: Json) -> Json:
     """The result of a module: text for people without control characters. Plans and requests in it stay as they are."""
+    if any(_is_odd(name, value) for name, value in document.items()):
+        document = {name: value for name, value in document.items() if not _is_odd(name, value)}
     try:
         if not _SUSPECT.search(json.dumps(document)):
             return document

@@ -175,6 +175,37 @@ def test_the_texts_of_a_result_are_visible(evil: str) -> None:
     assert (found["plan"], found["number"]) == (given["plan"], 1)
 
 
+FRAME = {
+    "warnings": ["x"],
+    "failure": {"code": "engine", "message": "x", "where": ""},
+    "duration": 0.5,
+    "network_duration": 1,
+    "engine_calls": [[0.1, 0.2, "start it", "main1"]],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(
+            (name, odd)
+            for name in FRAME
+            for odd in ("x", [["x"]], {"code": ["x"]})
+            if (name, odd) != ("warnings", [["x"]])
+        ),
+        ("warnings", 1),
+        ("failure", {"where": 1}),
+        ("duration", float("inf")),
+        ("engine_calls", [[0.1, 0.2, "start it"]]),
+        ("engine_calls", [["x", 0.2, "start it", ""]]),
+    ],
+)
+def test_a_part_of_a_result_that_would_end_the_command_of_all_agents_is_left_out(name: str, value: object) -> None:
+    given = {"failed": True, "msg": "x", **FRAME}
+    assert arrival.result(given) is given
+    assert arrival.result({**given, name: value}) == {key: part for key, part in given.items() if key != name}
+
+
 def test_a_result_without_such_texts_is_not_copied() -> None:
     given = {"msg": "two\nlines\tand ümlaut", "n": [1, 2.5, None, True]}
     assert arrival.result(given) is given
