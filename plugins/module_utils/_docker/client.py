@@ -122,7 +122,7 @@ def load_sdk(docker_host: str) -> Any:
         raise LibraryError("docker", traceback.format_exc()) from error
     finally:
         if hidden:
-            del sys.modules["paramiko"]
+            sys.modules.pop("paramiko", None)  # another thread may have done so
     return docker
 
 
