@@ -31,6 +31,7 @@ from typing import Any, NoReturn
 # Python runs this program isolated. What it shares with the command is in the directory beside its own.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "command"))
 
+from cluster_compute.programs import run
 from cluster_compute.words import MisuseError, Verb, apps_of, argument, check_hosts, check_name, lines_of_app, script_of
 from cluster_compute.words import parsed as parsed_words
 
@@ -67,9 +68,7 @@ VERBS = {
 AFTER_LAUNCH = "The service account owns the paths. When the session runs: enter {0}, exec {0} -- COMMAND, apps {0}"
 # ssh asks nothing, obeys no text of the caller or of a container, and forwards nothing but the connection that
 # `connect` names.
-OPTIONS = (
-    "-e none -o BatchMode=yes -o ClearAllForwardings=yes -o ForwardAgent=no -o ForwardX11=no -o PermitLocalCommand=no"
-).split()
+OPTIONS = "-e none -o BatchMode=yes -o ClearAllForwardings=yes -o ForwardAgent=no -o ForwardX11=no -o PermitLocalCommand=no".split()
 RUNTIME = "/opt/cluster-compute/bin/"
 
 
@@ -171,23 +170,12 @@ def play(config: dict[str, str], playbook: str, variables: dict[str, object]) ->
         return run_apart(command, path.parents[1], environment(config))
 
 
-def run_apart(command: list[str], folder: Path, variables: dict[str, str]) -> int:
+def run_apart(command: list[str], folder: Path, own: dict[str, str]) -> int:
     """Run a program that the terminal of the caller cannot stop: it can hold locks that other callers wait for.
 
-    Ctrl-C is passed on once, so that the program can undo what it has begun.
+    Ctrl-C is passed on once, so that the program can undo what it has begun; TERM and the end of the terminal as TERM.
     """
-    early: list[int] = []
-    # Popen must not be interrupted: its caller would not know the program that it has started.
-    handler = signal.signal(signal.SIGINT, lambda number, _frame: early.append(number))
-    program = subprocess.Popen(command, stdin=subprocess.DEVNULL, cwd=folder, env=variables, start_new_session=True)
-    try:
-        signal.signal(signal.SIGINT, handler)
-        if not early:
-            return program.wait()
-    except KeyboardInterrupt:
-        pass
-    os.killpg(program.pid, signal.SIGINT)
-    return program.wait()
+    return run(command, interrupt=signal.SIGINT, stdin=subprocess.DEVNULL, cwd=folder, env=own, start_new_session=True)
 
 
 def environment(config: dict[str, str]) -> dict[str, str]:

@@ -6,31 +6,30 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
-from typing import Callable, Dict, Sequence
+from typing import Sequence
 
 if not __package__:  # a checkout starts the directory
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from cluster_compute import completion, hosts, views
-from cluster_compute.run import FAILED, INTERRUPTED, play_all
+from cluster_compute.completion import completion
+from cluster_compute.hosts import hosts, init
+from cluster_compute.programs import INTERRUPTED
+from cluster_compute.run import FAILED, play_all
 from cluster_compute.verbs import PROGRAM, read
+from cluster_compute.views import VIEWS, open_app, show, ssh
 from cluster_compute.words import MisuseError
 
 # The verbs that are more than their lines.
-OTHERS: Dict[str, Callable[[argparse.Namespace], int]] = {
-    **{"ssh": views.ssh, "open": views.open_app, "show": views.show},
-    **{"hosts": hosts.hosts, "init": hosts.init, "completion": completion.completion},
-}
+OTHERS = {"ssh": ssh, "open": open_app, "show": show, "hosts": hosts, "init": init, "completion": completion}
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """The exit code: 0 done, 1 failed, 2 wrong use, 3 the session is PENDING, 4 hosts unreachable, 130 interrupted."""
     try:
         asked = read(sys.argv[1:] if words is None else words)
-        return OTHERS[asked.verb](asked) if asked.verb in OTHERS else play_all(asked, views.VIEWS.get(asked.verb))
+        return OTHERS[asked.verb](asked) if asked.verb in OTHERS else play_all(asked, VIEWS.get(asked.verb))
     except (MisuseError, OSError) as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 2 if isinstance(error, MisuseError) else FAILED

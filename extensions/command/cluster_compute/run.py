@@ -18,9 +18,10 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from . import places
 from .lines import Line, command, lines_of
+from .programs import INTERRUPTED, run
 
-# Exit codes: of a failure, of a session that waits, of unreachable hosts as ansible-playbook, of an interruption.
-FAILED, PENDING, UNREACHABLE, INTERRUPTED = 1, 3, 4, 130
+# Exit codes: of a failure, of a session that waits, of unreachable hosts as ansible-playbook.
+FAILED, PENDING, UNREACHABLE = 1, 3, 4
 # The variable of the environment that names the directory for results: plugins/plugin_utils/_results.py.
 RESULTS = "CLUSTER_COMPUTE_RESULTS"
 Json = Dict[str, Any]
@@ -42,8 +43,8 @@ def play(line: Line, asked: argparse.Namespace, *, quiet: bool) -> Tuple[int, Js
     with tempfile.TemporaryDirectory(prefix="cluster-compute-") as folder:
         # Playbooks take relative paths from PWD, which programs that start this one may leave as it was.
         environment = {**os.environ, **places.configuration(os.environ), RESULTS: folder, "PWD": os.getcwd()}
-        output: Any = (sys.stderr if asked.verbose else subprocess.DEVNULL) if quiet else None
-        code = wait(subprocess.Popen(words, env=environment, stdout=output))
+        output = (sys.stderr if asked.verbose else subprocess.DEVNULL) if quiet else None
+        code = run(words, env=environment, stdout=output)
         file = Path(folder) / f"{line.result}.json"
         result: Json = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     if code == 0:
@@ -52,17 +53,6 @@ def play(line: Line, asked: argparse.Namespace, *, quiet: bool) -> Tuple[int, Js
     is_pending = result.get("failure", {}).get("code") == "pending"
     code = PENDING if is_pending else code if code in (UNREACHABLE, INTERRUPTED) else FAILED
     return code, {**result, "failed": True, "exit_code": result.get("exit_code", code)}
-
-
-def wait(process: subprocess.Popen[Any]) -> int:
-    """The exit code of a program. Ctrl-C reaches the program, too, which then undoes what it has begun."""
-    is_interrupted = False
-    while process.returncode is None:
-        try:
-            process.wait()
-        except KeyboardInterrupt:
-            is_interrupted = True
-    return INTERRUPTED if is_interrupted else process.returncode
 
 
 def play_all(asked: argparse.Namespace, view: View | None = None) -> int:

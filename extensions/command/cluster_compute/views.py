@@ -12,10 +12,10 @@ import re
 import signal
 import subprocess
 import webbrowser
-from contextlib import ExitStack
 from typing import Dict, List, Tuple
 
 from . import places
+from .programs import INTERRUPTED, run
 from .run import FAILED, Json, View, play_all, report, shown
 from .words import MisuseError, apps_of, check_hosts, lines_of_app, script_of
 
@@ -83,18 +83,14 @@ def open_app(asked: argparse.Namespace) -> int:
     if asked.show or not tunnel or asked.no_wait:
         _present(asked, chosen, [shown(tunnel, {})] if asked.show and tunnel else [])
         return 0
-    ended: List[int] = []
-    # TERM ends the tunnel, too, from the moment at which it is begun.
-    signal.signal(signal.SIGTERM, lambda number, _frame: ended.append(number))
-    with subprocess.Popen(tunnel, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process, ExitStack() as after:
-        after.callback(process.terminate)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        if ended:
-            raise KeyboardInterrupt
+
+    def present(tunnel: subprocess.Popen[bytes]) -> None:
         # A line of LocalCommand says that the tunnel stands. Without it, ssh has said why on standard error.
-        if process.stdout and process.stdout.readline():
+        if tunnel.stdout and tunnel.stdout.readline():
             _present(asked, chosen, [])
-        return FAILED if process.wait() else 0
+
+    code = run(tunnel, present, interrupt=signal.SIGINT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    return code if code in (0, INTERRUPTED) else FAILED
 
 
 def _present(asked: argparse.Namespace, apps: List[Dict[str, str]], lines: List[str]) -> None:

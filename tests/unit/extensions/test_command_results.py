@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -284,6 +285,40 @@ def test_a_tunnel_ends_with_the_command(at_once: bool, tmp_path: Path, home: Pat
     # Standard error is also that of ssh: its end is the end of both.
     process.communicate(timeout=30)
     assert process.returncode == 130
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_for_the_command_alone_lets_the_playbook_undo_what_it_has_begun(
+    number: int, tmp_path: Path, home: Path
+) -> None:
+    """The next line is not run."""
+    (tmp_path / "python").symlink_to(sys.executable)
+    program = tmp_path / "ansible-playbook"
+    program.write_text("#!/bin/sh\ntrap 'echo undone; exit 0' TERM\necho begun; sleep 60 >/dev/null 2>&1 & wait\n")
+    program.chmod(0o755)
+    package = ROOT / "extensions/command/cluster_compute"
+    Path("train.yml").write_text("session_name: train\n")
+    process = subprocess.Popen(
+        # These tests can run with nohup.
+        ["env", "--default-signal=HUP", str(tmp_path / "python"), package, "-i", "h", "up", "train.yml", "train.yml"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    assert process.stdout.readline() == "begun\n"
+    process.send_signal(number)
+    # Standard output is also that of the playbook: its end is the end of both.
+    assert process.communicate(timeout=30)[0] == "undone\n"
+    assert process.returncode == 130
+
+
+def test_a_signal_that_is_ignored_ends_no_playbook(tmp_path: Path, home: Path) -> None:
+    """A launch with nohup outlives the terminal."""
+    script = f"import signal, sys; sys.path[:0] = [{str(ROOT / 'extensions/command')!r}]\n"
+    script += "from cluster_compute.programs import run\n"
+    script += "sys.exit(run([sys.executable, '-c', 'import os, signal; os.kill(os.getppid(), signal.SIGHUP)']))"
+    done = subprocess.run(["nohup", sys.executable, "-c", script], capture_output=True, check=False)
+    assert done.returncode == 0
 
 
 # Completion

@@ -357,7 +357,7 @@ sys.exit(module.run_apart([sys.executable, "-c", blocked], pathlib.Path({str(tmp
         assert state != "T"
         os.killpg(front_end.pid, signal.SIGINT)
         assert front_end.communicate(timeout=30)[0] == "undone\n"
-        assert front_end.returncode == 0
+        assert front_end.returncode == 130
     finally:
         if front_end.poll() is None:
             os.kill(program, signal.SIGKILL)
