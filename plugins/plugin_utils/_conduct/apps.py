@@ -12,6 +12,7 @@ from ...module_utils._core.documents import Json, picked
 from ...module_utils._core.errors import ComputeError, InputError
 from ...module_utils._core.model import App, Plan
 from ...module_utils._core.names import local_port
+from ...module_utils._core.topology import kept_apps
 from ...module_utils._ssh.app_files import running, show_tokens
 from ...module_utils._ssh.keys import Identity
 from ...module_utils._text.views import tunnel, tunnel_entry
@@ -58,27 +59,32 @@ def change_apps(play: Play, name: str, params: Json, agents: Mapping[str, str] |
     return {**result, "lines": _lines(result["apps"], document)}
 
 
-def added_apps(play: Play, plan: Plan) -> List[Json]:
-    """The entries of C(session.json) for apps that main1 has got since its launch.
+def added_apps(play: Play, plan: Plan, listed: Plan) -> List[Json]:
+    """The entries of C(session.json) for apps that main1 has got since its launch. What was removed loses its URL: the apps that
+    main1 does not keep, and those of roles, which C(listed) is the plan without.
 
-    main1 keeps them if it was started again, and loses them if it was created again. A relay ends with main1, and its port may be
-    given to anyone then.
+    main1 keeps its list of apps if it was started again, and has that of the launch if it was created again. A relay ends with main1,
+    and its port may be given to anyone then.
     """
     artifacts = Artifacts(play.artifacts, plan.session.name)
     added = app_urls.added(plan, artifacts)
-    if not added:
-        return []
+    names = [str(one["name"]) for one in added] + [app.name for app in running(plan.session.apps)]
     options = {"session": plan.session.id, "user": picked(plan.session.user, "uid", "gid"), "tokens": show_tokens({})}
     try:
-        found = play.on(plan.main.agent, "apps.change", options)
+        found = play.on(plan.main.agent, "apps.change", options) if names else {"apps": [], "relays": []}
     except ComputeError:  # no reason to undo a session that is verified
-        found = {"apps": added, "relays": []}
+        found = {"apps": [{"name": name} for name in names], "relays": []}
     there = {app["name"] for app in found["apps"]}
     relays = [(relay["name"], relay["port"]) for relay in found["relays"]]
     kept = [
         one for one in added if one["name"] in there and (not one.get("relay") or (one["name"], one["port"]) in relays)
     ]
-    app_urls.change(artifacts, {}, [one["name"] for one in added if one not in kept])
+    staying = {one["name"] for one in kept} | {
+        app.name for one, app in kept_apps(listed) if one.rank or app.name in there
+    }
+    gone = [name for name in (*names, *(app.name for _one, app in kept_apps(plan))) if name not in staying]
+    if gone:
+        app_urls.change(artifacts, {}, gone)
     return kept
 
 

@@ -104,8 +104,9 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
     if placed.makes_containers:
         # An app that has ended or failed in a container that stays is no reason to undo the others.
         await_apps(play, made, request.apps_timeout)
-    added = added_apps(play, plan) if placed.outcome == "repair" else []
-    return record_running(play, placed.listed(plan), work, added)
+    listed = placed.listed(plan)
+    added = added_apps(play, plan, listed) if placed.outcome == "repair" else []
+    return record_running(play, listed, work, added)
 
 
 @contextmanager

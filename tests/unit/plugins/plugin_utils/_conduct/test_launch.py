@@ -18,6 +18,7 @@ from samples import plan, request, running_row
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, SessionError
+from ansible_collections.cluster.compute.plugins.module_utils._core.model import Port
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import launch as launching
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
@@ -123,6 +124,30 @@ def test_an_app_of_a_role_that_was_removed_is_not_shown_again(tmp_path: Path, ou
     assert not [line for line in play.lines if "board" in line]
     document = json.loads((tmp_path / planned.session.name / "session.json").read_text())
     assert [app["name"] for app in document["apps"]] == ["ssh", "notes"]
+
+
+@pytest.mark.parametrize(
+    ("keeps", "shown"), [(["notes"], ["notes"]), (["board", "notes"], ["board", "notes", "plots"])]
+)
+def test_a_repair_writes_no_url_of_an_app_that_was_removed(tmp_path: Path, keeps: list[str], shown: list[str]) -> None:
+    """main1 has its list of apps still if it was only started again. The head says the same of the apps of a role."""
+    apps = [{"name": name, "port": port, "command": "serve"} for name, port in (("board", 6006), ("notes", 6007))]
+    of_role = [{"name": "plots", "port": 6008, "command": "serve"}]
+    roles = [{"name": "ps", "apps": of_role}]
+    wanted = request(cluster_mode="multi-node", apps=apps, roles=roles)
+    inside = {"ssh": 22, "board": 6006, "notes": 6007}
+    ports = [Port(name, port, "127.0.0.1", 30000 + number) for number, (name, port) in enumerate(inside.items())]
+    planned = plan(wanted, "ab", ports=tuple(ports))
+    ended = [] if "plots" in shown else ["plots"]
+    decision = {"outcome": "repair", "session": ROW, "plan": planned.to_json(), "reason": "", "missing": ["main1"]}
+    found = {"changed": False, "apps": [{"name": name, "state": "ready"} for name in keeps], "relays": []}
+    changes = {"session.place": {**decision, "ended_apps": ended}, "apps": found}
+    play = playing(tmp_path, **changes)
+    Artifacts(play.artifacts, planned.session.name).identity(planned.session.id, create=True)
+    asked = Asked(wanted, SETTINGS, queued=planned.session.id, takes_variables=False, is_checked=True)
+    launch(play, asked, Reports(AGENTS))
+    lines = (tmp_path / planned.session.name / "apps").read_text().splitlines()
+    assert [line.partition(" ")[0] for line in lines] == shown
 
 
 @pytest.mark.parametrize(("fabric", "hosts"), [(False, ["a"]), (True, ["a", "b"])])
