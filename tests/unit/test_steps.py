@@ -121,7 +121,7 @@ def test_the_slowest_tests_are_sorted_over_all_steps() -> None:
 
 
 def test_a_target_that_a_worker_has_taken_before_a_signal_is_interrupted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interruptible: None
 ) -> None:
     (tmp_path / "Makefile").write_text(f"wait:\n\t@sleep {MOST}\n")
     monkeypatch.chdir(tmp_path)

@@ -316,7 +316,7 @@ def test_values_arrive_as_they_were_written(
 
 
 def test_an_interrupt_during_the_start_of_a_program_is_passed_on(
-    front_end: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    front_end: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interruptible: None
 ) -> None:
     class Interrupted(subprocess.Popen):  # type: ignore[type-arg]
         def __init__(self, *arguments: object, **options: object) -> None:
