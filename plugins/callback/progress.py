@@ -137,6 +137,9 @@ class CallbackModule(DefaultCallback):
         with suppress(ValueError):  # only the main thread has signals
             self._before[signal.SIGTERM] = signal.signal(signal.SIGTERM, self._on_termination)
             self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._on_interrupt)
+            # Ansible's workers have no terminal, and would go on alone after its end. nohup ignores that end.
+            if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+                signal.signal(signal.SIGHUP, lambda _number, frame: self._on_termination(signal.SIGTERM, frame))
 
     @_brief
     def v2_playbook_on_play_start(self, play: Any) -> None:
@@ -226,7 +229,8 @@ class CallbackModule(DefaultCallback):
         if os.getpid() == self._pid and not self._progress.is_finished:
             self._progress.is_finished = True
             self._progress.conducted = _conducted(Path(TERMINAL.phase))
-            os.write(2, (f"{CLEAR if self._is_live else ''}{self._progress.interrupted()}\n").encode())
+            with suppress(OSError):  # the terminal may have ended
+                os.write(2, (f"{CLEAR if self._is_live else ''}{self._progress.interrupted()}\n").encode())
         self._pass_on(number, frame)
 
     def _on_interrupt(self, number: int, frame: Any) -> None:

@@ -30,7 +30,7 @@ print("goes on")
 
 @pytest.fixture
 def handlers() -> Iterator[None]:
-    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in kept.items():
         signal.signal(number, handler)
@@ -49,6 +49,23 @@ def test_an_interrupt_that_python_ignores_ends_the_run_at_the_next_task(
     assert asked == [signal.SIGINT]
     with pytest.raises(KeyboardInterrupt):
         callback.v2_playbook_on_task_start(None, False)
+
+
+@pytest.mark.parametrize(("before", "passed"), [(signal.SIG_DFL, [signal.SIGTERM]), (signal.SIG_IGN, [])])
+def test_the_end_of_the_terminal_ends_the_workers_of_ansible_too(
+    before: signal.Handlers, passed: list[int], handlers: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ansible passes only SIGTERM on to them. Nothing can be written then; nohup makes the run ignore that end."""
+    monkeypatch.setattr("threading.Thread.start", lambda _thread: None)
+    monkeypatch.setattr("atexit.register", lambda _function: None)
+    monkeypatch.setattr("os.write", lambda _number, _text: os.close(-1))
+    asked: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _frame: asked.append(number))
+    signal.signal(signal.SIGHUP, before)
+    callback: Any = CallbackModule()
+    callback.v2_playbook_on_start(None)
+    signal.raise_signal(signal.SIGHUP)
+    assert asked == passed
 
 
 def test_python_ignores_an_interrupt_during_a_fork() -> None:
