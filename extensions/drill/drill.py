@@ -40,7 +40,9 @@ SMALL = {"session_cpus": 0.1, "session_memory": "64m", "session_shm": "16m", "se
 
 def main(words: list[str]) -> int:
     asked, rest = parsed(words)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup lets it ignore the end of the terminal
+            signal.signal(number, signal.default_int_handler)
     try:
         faults = chosen(asked.fault)
         if asked.list:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import doctest
 import json
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -361,3 +362,19 @@ def test_the_exit_code_says_whether_all_passed(
 @pytest.mark.parametrize("module", [faults, drill_commands])
 def test_examples(module: Any) -> None:
     assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_drill_as_ctrl_c_does(
+    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGHUP)}
+    # What would end these tests without a handler; with nohup, SIGHUP would be ignored.
+    signal.signal(number, lambda *_: pytest.fail("the drill has no handler"))
+    monkeypatch.setattr(program, "drilled", lambda *_: signal.raise_signal(number))
+    try:
+        assert program.main([]) == 130
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+    assert "interrupted" in capsys.readouterr().err
