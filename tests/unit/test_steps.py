@@ -97,9 +97,7 @@ def test_an_inventory_of_the_user_replaces_that_of_this_machine(arguments: str) 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_interrupts_the_steps_as_ctrl_c_does(tmp_path: Path, number: int) -> None:
     """What a step has started can clean up, and no other step starts."""
-    program = (
-        "import time\nprint('waits', file=open('waits', 'w'))\ntry: time.sleep(60)\nfinally: open('cleaned', 'w')\n"
-    )
+    program = "import time\ntry:\n    open('waits', 'w')\n    time.sleep(60)\nfinally:\n    open('cleaned', 'w')\n"
     (tmp_path / "wait.py").write_text(program)
     (tmp_path / "Makefile").write_text(f"wait:\n\t@{sys.executable} wait.py\nnext:\n\t@touch next\n")
     # These tests can run with nohup.
