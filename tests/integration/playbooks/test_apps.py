@@ -290,6 +290,24 @@ def test_the_command_of_the_image_is_an_app(controller: Controller) -> None:
         controller.client.remove_image("cluster-compute-test/serving", force=True)
 
 
+def test_apps_that_were_removed_stay_away_when_main1_starts_again(controller: Controller) -> None:
+    """With none left, the list does not show those of the launch again, and the file has no URLs."""
+    ports = {"one": 8000, "two": 8001}
+    apps = [
+        {"name": name, "port": port, "command": f"exec python3 -m http.server {port}"} for name, port in ports.items()
+    ]
+    session = controller.launched("fewer", session_apps=apps, session_on_failure="restart")
+    for left in ({"two"}, set[str]()):
+        removed = sorted(set(urls(session)) - left)
+        controller.play("session_apps", session_name="fewer", session_apps_remove=removed).check()
+        controller.client.kill(f"{controller.owner}.fewer.main1")
+        assert "Session fewer: RUNNING" in controller.play("schedule").check().text
+        assert set(urls(session)) == left
+        [listed] = controller.sessions(session_name="fewer")
+        assert {app["name"] for app in listed["apps"]} == left
+    controller.terminate("fewer").check()
+
+
 def _idle(controller: Controller) -> str:
     """A container that a commit makes an image of; it never starts."""
     made: dict[str, str] = controller.client.create_container(
