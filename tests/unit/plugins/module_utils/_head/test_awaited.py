@@ -22,7 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.row import R
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.turns import turns
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import expired
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import expired, give_up
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import STRICT, Policy
 
@@ -183,6 +183,21 @@ def test_a_session_leaves_the_queue_when_it_has_waited_too_long(store: Store) ->
     )
     assert (last(store, "train").state, last(store, "train").reason) == (states.ERROR, reason)
     assert row_of(store, "night").state == states.PENDING
+
+
+def test_sessions_that_wait_in_vain_end_together(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    running(store, PREP, A)
+    ask(store, "vain", after=["prep"])
+    for number in range(20):
+        ask(store, f"well-{number}", after=["prep"])
+    for number in range(20):
+        ask(store, f"ill-{number}", after=["vain"])
+    end(store, "vain", "FAILURE")
+    asked, newest = [], store.newest
+    monkeypatch.setattr(store, "newest", lambda name, owner: (asked.append(name), newest(name, owner))[1])
+    give_up(store, (A,), 1300.0)
+    assert sorted(row.name for row in store.live({states.PENDING})) == sorted(f"well-{number}" for number in range(20))
+    assert len(asked) == 40 + 20  # each in a first round, and those that are left in another
 
 
 def test_a_session_that_has_left_the_queue_is_not_requested_again_by_its_pass(store: Store) -> None:
