@@ -31,6 +31,7 @@ SCHEMA = (
     "CREATE INDEX IF NOT EXISTS states ON session (id, state)",
     "CREATE INDEX IF NOT EXISTS by_time ON session (created)",
     "CREATE INDEX IF NOT EXISTS by_owner ON session (owner, created)",
+    "CREATE INDEX IF NOT EXISTS by_name ON session (owner, name, created)",
     """CREATE TABLE IF NOT EXISTS history (
     session TEXT NOT NULL REFERENCES session (id), time REAL NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL,
     reason TEXT NOT NULL

@@ -131,6 +131,19 @@ def test_lists(store: Store) -> None:
     assert store.states() == {"id-alice-aaaa": "CANCELLED", "id-bob-bbbb": "PENDING", "id-alice-cccc": "PENDING"}
 
 
+def test_a_session_is_found_by_name_without_a_look_at_the_others_of_its_owner(store: Store) -> None:
+    add = "INSERT INTO session (id, name, owner, resource_group, state, created, changed) VALUES (?, ?, ?, '', ?, ?, 0)"
+    with store.transaction():
+        store.execute(add, ("prep", "prep", "alice", states.RUNNING, 0.0))
+        for number in range(1000):
+            store.execute(add, (f"id-{number}", f"name-{number}", "alice", states.TERMINATED, number + 1.0))
+    steps: list[None] = []
+    # Of SQLite's machine: a row that is looked at takes several.
+    store._db.set_progress_handler(lambda: steps.append(None), 1)
+    assert [row.id for row in store.select("prep", "alice", ended=True, limit=1)] == ["prep"]
+    assert len(steps) < 1000
+
+
 def test_a_session_that_is_not_there(store: Store) -> None:
     assert store.get("missing") is None
     with pytest.raises(NotFoundError, match=exactly("There is no session missing in the store.")):
