@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import List, Mapping, Sequence, Tuple
 
 from .._core import states
+from .._core.constants import RESTART_ALL
 from .._core.errors import InputError
-from .._core.exits import describe_command_exit
+from .._core.exits import UP, describe_command_exit
 from .._core.reports import Agent
 from .._planning.batch_result import FAILURE, SUCCESS
+from .._planning.loss import restart_turn
 from .._planning.request import Request
 from .row import Row
 
@@ -41,13 +43,15 @@ class Awaited:
         return self.reason or " ".join(self.failure).strip()
 
 
-def awaited(row: Row, request: Request, others: Mapping[str, Row | None], agents: Sequence[Agent]) -> Awaited:
+def awaited(
+    row: Row, request: Request, others: Mapping[str, Row | None], agents: Sequence[Agent], now: float
+) -> Awaited:
     """What a waiting session waits for. ``others`` are the newest sessions of the names in ``session_after``."""
     since, waits = request.earliest(row.created), []
     for name in request.after:
         other = others[name]
         result, reason = _result(other, agents) if other else (FAILURE, "does not exist")
-        if other is None or result == FAILURE:
+        if other is None or (result == FAILURE and not _starts_again(other, agents, now)):
             return Awaited(since, failure=(name, reason))
         if result != SUCCESS:
             waits.append(f"{name}, which is {other.state}")
@@ -91,6 +95,16 @@ def _result(row: Row, agents: Sequence[Agent]) -> Tuple[str, str]:
     if ended.get("exit_code") is None:
         return "", ""
     return FAILURE if ended["exit_code"] else SUCCESS, f"has failed: {describe_command_exit(ended)}"
+
+
+def _starts_again(row: Row, agents: Sequence[Agent], now: float) -> bool:
+    """Whether a pass restarts all containers of a session, with the command that has failed."""
+    plan = row.plan
+    if row.state != states.RUNNING or plan is None or plan.session.on_failure != RESTART_ALL:
+        return False
+    up = {(agent.name, one.id) for agent in agents for one in agent.containers if one.state in UP}
+    is_degraded = any((one.agent, one.id) not in up for one in plan.containers)
+    return is_degraded and restart_turn(row.history, plan.session.restarts, now).count < plan.session.restarts
 
 
 def _circle(row: Row, request: Request, waiting: Sequence[Tuple[Row, Request]]) -> List[str]:

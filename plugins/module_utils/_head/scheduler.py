@@ -108,7 +108,7 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     else:
         _check_requester(store, row, context)
         _check_same(row, request)
-    waits = awaited(row, request, store.awaited_by(row, request), context.agents)
+    waits = awaited(row, request, store.awaited_by(row, request), context.agents, context.now)
     check_awaited(row, request, waits, store.waiting() if request.after else ())
     row.request = request
     return _take_turn(store, row, request, context, is_new)

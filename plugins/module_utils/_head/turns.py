@@ -191,7 +191,9 @@ def _entries(
     fair = _fairness(store, {row.owner for row, _request in waiting}, rules, now)
     total = sum(agent.millicpus for agent in agents) or 1
     return {
-        row.id: _queue_entry(row, request, fair, total, awaited(row, request, store.awaited_by(row, request), agents))
+        row.id: _queue_entry(
+            row, request, fair, total, awaited(row, request, store.awaited_by(row, request), agents, now)
+        )
         for row, request in (*waiting, *asked)
     }
 

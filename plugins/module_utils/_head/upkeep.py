@@ -75,7 +75,8 @@ def give_up(store: Store, agents: Sequence[Agent], now: float) -> None:
 
 
 def _is_given_up(store: Store, row: Row, request: Request, agents: Sequence[Agent], now: float) -> bool:
-    reason = reason_to_give_up(row, request, awaited(row, request, store.awaited_by(row, request), agents), now)
+    waits = awaited(row, request, store.awaited_by(row, request), agents, now)
+    reason = reason_to_give_up(row, request, waits, now)
     if reason:
         store.change(row, states.ERROR, now, reason)
     return bool(reason)

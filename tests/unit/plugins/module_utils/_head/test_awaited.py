@@ -143,6 +143,29 @@ def test_a_lattice_of_sessions_is_looked_at_once(store: Store) -> None:
     assert ask(store, "last", agents=nothing, after=before).state == states.PENDING
 
 
+def test_a_failed_command_that_a_pass_starts_again_is_no_failure_yet(store: Store) -> None:
+    plan = running(store, request(name="prep", command="make data", cluster_size=2, on_failure="restart_all"), A)
+    ask(store, "train", after=["prep"])
+    [failed] = with_exit(plan, 1)
+    without_sub = replace(failed, containers=failed.containers[:1])
+    give_up(store, (without_sub,), 1150.0)
+    assert last(store, "train").state == states.PENDING
+    give_up(store, (failed,), 1150.0)
+    reason = "session_after: prep has failed: the command ended with exit code 1"
+    assert (last(store, "train").state, last(store, "train").reason) == (states.ERROR, reason)
+
+
+def test_a_command_that_has_failed_after_its_last_restart_has_failed(store: Store) -> None:
+    wanted = request(name="prep", command="make data", cluster_size=2, on_failure="restart_all", restarts=1)
+    plan = running(store, wanted, A)
+    ask(store, "train", after=["prep"])
+    [failed] = with_exit(plan, 1)
+    without_sub = replace(failed, containers=failed.containers[:1])
+    assert launch(store, wanted, context(without_sub, now=1150.0)).restarts_all
+    give_up(store, (without_sub,), 1160.0)
+    assert last(store, "train").state == states.ERROR
+
+
 def test_the_newest_session_of_a_name_counts(store: Store) -> None:
     running(store, PREP, A)
     end(store, "prep", "FAILURE")
