@@ -16,7 +16,6 @@ from .._core.errors import StateError
 from .._planning.policy import SitePolicy, parse_policy
 from .state_folder import check_readable
 
-_MOST_BYTES = 1 << 20
 _REMEDY = "write it again with provision_agents.yml and agent_policy"
 
 
@@ -38,7 +37,7 @@ def read_document(folder: str) -> Json:
     with os.fdopen(handle, encoding="utf-8") as file:
         _check_rights(path, os.fstat(handle), folder)
         try:
-            document = json.loads(file.read(_MOST_BYTES))
+            document = json.load(file)
         except (ValueError, RecursionError) as error:
             raise StateError(f"The policy {path} is no JSON: {error}; {_REMEDY}.", path) from error
     if not isinstance(document, dict):

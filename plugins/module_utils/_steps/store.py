@@ -45,12 +45,15 @@ def provide(head: Head, docker_host: str = "", policy: Json | None = None) -> Js
     }
 
 
-def _policies(directory: str, policy: Json | None) -> Tuple[Json, Json]:
-    """The policy as it is, and as it is to be."""
+def _policies(directory: str, policy: Json | None) -> Tuple[Json | None, Json]:
+    """The policy as it is, and as it is to be. One that cannot be used is none: to write another is what its error advises."""
     if policy is None:
         return {}, {}
     parse_policy(policy)
-    return read_document(directory), policy
+    try:
+        return read_document(directory), policy
+    except StateError:
+        return None, policy
 
 
 def policy(head: Head, agents: Sequence[Json] = ()) -> Json:

@@ -29,6 +29,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import Use
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
+from ansible_collections.cluster.compute.plugins.module_utils._steps.store import provide
 
 FORK = multiprocessing.get_context("fork")
 A = agent("a", cpus=8)
@@ -83,6 +85,29 @@ def test_the_lifetime_of_a_running_session_is_not_raised_beyond_the_policy(store
     running(store, request(lifetime=60), A)
     with pytest.raises(InputError, match="must be from 1 to 60 seconds"):
         launch(store, request(lifetime=61), context(A, site=site))
+
+
+@pytest.mark.parametrize("fault", ["no JSON", "link", "writable"])
+def test_a_policy_that_cannot_be_read_is_written_again(tmp_path: Path, fault: str) -> None:
+    path = tmp_path / "state" / "policy.json"
+    head = Head(str(path.parent))
+    provide(head, policy={"default": {"gpus": 1}})
+    if fault == "link":
+        path.rename(tmp_path / "other")
+        path.symlink_to(tmp_path / "other")
+    elif fault == "writable":
+        path.chmod(0o666)
+    else:
+        path.write_text("{")
+    assert provide(head, policy={"default": {"gpus": 2}})["changed"]
+    assert read_policy(head.directory).default.gpus == 2
+    assert not path.is_symlink()
+
+
+def test_a_policy_of_many_owners_is_read_whole(tmp_path: Path) -> None:
+    head = Head(str(tmp_path / "state"))
+    provide(head, policy={"owners": {f"owner-{number}": {"gpus": 1, "cpus": 64} for number in range(20000)}})
+    assert len(read_policy(head.directory).owners) == 20000
 
 
 def _launch(folder: str, owner: str, number: int) -> None:
