@@ -161,13 +161,18 @@ def in_permitted_group(policy: SitePolicy, request: Request) -> Request:
 
 
 def over_quota(policy: SitePolicy, use: Mapping[str, Use], request: Request) -> str:
-    """Why a request must wait for the end of other sessions, by the use of every owner; empty if it need not."""
+    """Why a request must wait for the end of other sessions, by the use of every owner; empty if it need not.
+
+    A request that is larger than a quota waits for no end: C(check_policy) refuses it when its turn comes.
+    """
     asked = Use.of_request(request)
     for whose, quota in _quotas(policy, request.owner):
         has = _use_of(policy, use, whose, request.owner)
         for name in QUOTAS:
             limit = quota[name]
-            if limit is not None and getattr(has, name) + getattr(asked, name) > limit + _TOLERANCE:
+            if limit is None or getattr(asked, name) > limit + _TOLERANCE:
+                continue
+            if getattr(has, name) + getattr(asked, name) > limit + _TOLERANCE:
                 values = (whose, shown(name, getattr(has, name)), shown(name, limit), _SHOWN[name][1])
                 return "{} has {} of the {} {} that the policy of this site permits, and it needs {}".format(
                     *values, shown(name, getattr(asked, name)))  # fmt: skip

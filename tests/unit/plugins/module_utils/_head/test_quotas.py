@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 import pytest
-from samples import agent, context, request
+from samples import agent, carried_out, context, request
 from store_sessions import running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import POLICY_FILE, STATE_DIR
@@ -85,6 +85,20 @@ def test_the_lifetime_of_a_running_session_is_not_raised_beyond_the_policy(store
     running(store, request(lifetime=60), A)
     with pytest.raises(InputError, match="must be from 1 to 60 seconds"):
         launch(store, request(lifetime=61), context(A, site=site))
+
+
+def test_a_session_that_a_new_quota_could_never_hold_leaves_the_queue_when_its_turn_comes(store: Store) -> None:
+    holds = request(name="holds", cpus=6)
+    plan = running(store, holds, A)
+    asked = request(cpus=4)
+    assert launch(store, asked, context(*carried_out([A], plan))).verdict == "pending"
+    decision = launch(store, asked, context(*carried_out([A], plan), site=TWO))
+    assert (decision.verdict, decision.reason.partition(":")[0]) == ("pending", "a")
+    store.change(store.need(plan.session.id), "TERMINATING", 1010.0, "ended")
+    store.change(store.need(plan.session.id), "TERMINATED", 1010.0, "ended")
+    decision = launch(store, asked, context(A, site=TWO))
+    rule = "session_cpus: '4': makes 4 CPUs in all, and the policy of this site permits alice 2 at a time."
+    assert (decision.verdict, decision.session.state, decision.reason) == ("failed", "ERROR", rule)
 
 
 @pytest.mark.parametrize("fault", ["no JSON", "link", "writable"])
