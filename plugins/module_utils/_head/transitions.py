@@ -191,7 +191,7 @@ def _terminated(store: Store, change: Change) -> Tuple[str, Row | None]:
         row.result = change.result or row.result
         # Agents that are lost, not in this run, or not in the inventory.
         left = [agent for agent in _holders(row, change) if agent not in change.reached]
-        if before == states.RUNNING:
+        if before in (states.RUNNING, *states.LAUNCHING):
             # The begin of the termination could not be recorded: the disk of the store was full.
             store.change(row, states.TERMINATING, change.now, f"ended by {change.holder.get('user')}")
         note = f"not reached: {', '.join(left)}; what it holds is removed when it is back" if left else ""

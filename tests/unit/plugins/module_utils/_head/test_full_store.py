@@ -37,6 +37,15 @@ def folder(tmp_path: Path) -> str:
 
 
 @pytest.fixture
+def launching(folder: str) -> None:
+    """Its launch has not ended."""
+    store = Store(folder)
+    with store.transaction():
+        store.execute("UPDATE session SET state = ?", (states.PREPARING,))
+    store.close()
+
+
+@pytest.fixture
 def full(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No database file grows any more."""
     connect = sqlite3.connect
@@ -84,6 +93,13 @@ def test_a_session_ends_although_its_end_cannot_be_recorded(folder: str) -> None
     ended = session.record(Head(folder), "terminated", HOLDER, session=SESSION, reason=LONG, reached=["agent1"])
     assert ended["session"]["state"] == states.TERMINATED
     assert listed(folder) == [("train", states.RUNNING)]
+
+
+@pytest.mark.usefixtures("launching", "full")
+def test_a_launch_whose_controller_is_gone_ends_as_well(folder: str) -> None:
+    session.record(Head(folder), "terminating", HOLDER, name="train", reason=LONG, reached=["agent1"])
+    ended = session.record(Head(folder), "terminated", HOLDER, session=SESSION, reason=LONG, reached=["agent1"])
+    assert ended["session"]["state"] == states.TERMINATED
 
 
 @pytest.mark.usefixtures("full")

@@ -68,6 +68,7 @@ ERROR = "It did not answer."
         ("terminating", "TERMINATED", "TERMINATED"),
         ("terminating", "ERROR", "ERROR"),
         ("terminating", "CANCELLED", "CANCELLED"),
+        ("terminated", "PREPARING", "TERMINATED"),
         ("terminated", "TERMINATING", "TERMINATED"),
         ("terminated", "TERMINATED", "TERMINATED"),
         ("terminated", "ERROR", "ERROR"),
@@ -95,7 +96,6 @@ def test_every_change_and_its_repetition(store: Store, what: str, before: str, a
         ("running", "TERMINATED", "RUNNING"),
         ("running", "ERROR", "RUNNING"),
         ("terminated", "PENDING", "TERMINATED"),
-        ("terminated", "PREPARING", "TERMINATED"),
     ],
 )
 def test_what_the_table_does_not_have_is_refused(store: Store, what: str, before: str, after: str) -> None:
