@@ -93,6 +93,24 @@ def test_the_oldest_logs_beyond_the_size_go_first(tmp_path: Path) -> None:
     assert surplus_logs(str(tmp_path / "missing"), set(), 1) == []
 
 
+def test_logs_that_another_pass_removes_meanwhile_are_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = sorted(str(uuid.uuid4()) for _number in range(2))
+    kept(tmp_path, first, 100, 1000.0)
+    kept(tmp_path, second, 100, 1001.0)
+    scandir = os.scandir
+
+    def late(path: str) -> object:
+        if path.endswith(first):
+            (tmp_path / first / "main1.log").unlink()
+            (tmp_path / first).rmdir()
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", late)
+    assert surplus_logs(str(tmp_path), set(), 50) == [second]
+
+
 def test_only_folders_of_sessions_are_removed(tmp_path: Path) -> None:
     session, linked = str(uuid.uuid4()), str(uuid.uuid4())
     kept(tmp_path / "state", session, 10, 1.0)
