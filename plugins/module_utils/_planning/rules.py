@@ -110,7 +110,8 @@ def check_not_before(variable: str, value: Any) -> str:
         moment = datetime.fromisoformat(re.sub(r"[Zz]\Z", "+00:00", text))
         if moment.tzinfo is None:
             raise InputError(variable, text, _RULE)
-        return moment.astimezone(timezone.utc).strftime(UTC_FORMAT)
+        # Not by strftime, which writes the year 206 in three digits, in which strptime does not read it.
+        return moment.astimezone(timezone.utc).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
     except (ValueError, OverflowError):
         raise InputError(variable, value, _RULE) from None
 

@@ -26,6 +26,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.rules im
         ("2026-12-24 18:00:00Z", "2026-12-24T18:00:00Z"),
         ("2026-12-24T18:00+00:00", "2026-12-24T18:00:00Z"),
         (datetime(2026, 12, 24, 18, tzinfo=UTC), "2026-12-24T18:00:00Z"),
+        ("0206-12-24T18:00:00+01:00", "0206-12-24T17:00:00Z"),
         (3600, "3600"),
         (" 3600 ", "3600"),
         ("", ""),
@@ -34,6 +35,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.rules im
 def test_a_time_has_one_normal_form(given_as: object, normal: str) -> None:
     found = request(not_before=given_as)
     assert found.not_before == normal
+    assert found.earliest(5e9) >= 5e9
     assert Request.from_json(found.to_json()).not_before == check_not_before("session_not_before", normal) == normal
 
 
