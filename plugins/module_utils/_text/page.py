@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
-from .._core.reports import busy_gpus
+from .._core.reports import busy_gpus, free_on
 from .._core.states import ENDED, VERIFIED
 from .._core.units import show_bytes, show_cpus, show_time
 from .lists import (
@@ -215,11 +215,7 @@ def tiles(agents: Sequence[Json], colors: Mapping[str, str]) -> List[Json]:
 def _tile(resource: Resource, agents: Sequence[Json], whole: float, colors: Mapping[str, str]) -> Json:
     key, show = resource.key, resource.show
     used = sum(agent["used"][key] for agent in agents)
-    free = [
-        max(0, agent["capacity"][key] - agent["used"][key] - _red(key, agent))
-        for agent in agents
-        if agent["schedulable"]
-    ]
+    free = [free_on(agent, key) for agent in agents if agent["schedulable"]]
     parts = [
         (color, sum(agent["owners"].get(owner, {}).get(key, 0) for agent in agents)) for owner, color in colors.items()
     ]
@@ -230,11 +226,6 @@ def _tile(resource: Resource, agents: Sequence[Json], whole: float, colors: Mapp
     note = ", ".join(notes)
     amounts = amount_bar(parts, whole, f"{resource.name}: {note}", in_use)
     return {"name": resource.name, "free": show(sum(free)), "bar": amounts, "note": note}
-
-
-def _red(key: str, agent: Json) -> int:
-    """The GPUs of an agent that no session gets, although some may still be in use."""
-    return sum(gpu["state"] == "red" for gpu in agent["gpu_health"]) if key == "gpus" else 0
 
 
 def _in_use(resource: Resource, agents: Sequence[Json]) -> float | None:

@@ -27,13 +27,13 @@ def listed_agent(name: str, group: str, **changes: object) -> Json:
     one = {"millicpus": 1000, "memory": GIB, "gpus": 0}
     used = {"millicpus": 2000, "memory": 2 * GIB, "gpus": 0}
     capacity = {"millicpus": 4000, "memory": 8 * GIB, "gpus": 1}
-    shared = {"reachable": True, "schedulable": True, "capacity": capacity, "used": used}
+    shared = {"reachable": True, "schedulable": True, "capacity": capacity, "used": used, "gpu_health": []}
     return {"name": name, "group": group, **shared, "owners": {"alice": one, "bob": one}, **changes}
 
 
 AGENTS = [
     listed_agent("a", "default"),
-    listed_agent("b", "default,gpu"),
+    listed_agent("b", "default,gpu", gpu_health=[{"id": "GPU-1", "state": "red", "reasons": ["Xid 79"]}]),
     listed_agent("c", "gpu", schedulable=False),
     listed_agent("d", "gpu", reachable=False),
 ]
@@ -56,13 +56,13 @@ USE = {"alice": Use(1, 2, 2000, 2 * GIB, 0), "bob": Use(1, 2, 2000, 2 * GIB, 0)}
 @pytest.mark.parametrize(
     ("policy", "left"),
     [
-        ({}, (4000, 12 * GIB, 2)),
-        ({"default": {"resource_groups": ["gpu"]}}, (2000, 6 * GIB, 1)),
+        ({}, (4000, 12 * GIB, 1)),
+        ({"default": {"resource_groups": ["gpu"]}}, (2000, 6 * GIB, 0)),
         ({"default": {"cpus": 3, "gpus": 0.5}}, (1000, 12 * GIB, 0.5)),
-        ({"groups": {"both": {"owners": ["alice", "bob"], "cpus": 4.5}}}, (500, 12 * GIB, 2)),
-        ({"owners": {"alice": {"cpus": 1}}}, (0, 12 * GIB, 2)),
+        ({"groups": {"both": {"owners": ["alice", "bob"], "cpus": 4.5}}}, (500, 12 * GIB, 1)),
+        ({"owners": {"alice": {"cpus": 1}}}, (0, 12 * GIB, 1)),
         ({"owners": {"alice": {"sessions": 1}}}, (0, 0, 0)),
-        ({"owners": {"alice": {"sessions": 2, "containers": 3}}}, (4000, 12 * GIB, 2)),
+        ({"owners": {"alice": {"sessions": 2, "containers": 3}}}, (4000, 12 * GIB, 1)),
     ],
 )
 def test_an_owner_may_still_have_what_is_free_and_what_the_quotas_leave(policy: Json, left: tuple[float, ...]) -> None:
