@@ -86,7 +86,11 @@ def shortfall_of(demand: Demand, free: FreeCapacity, count: int) -> str:
     """What an agent lacks for ``count`` containers of the session."""
     if _must_share_fabric(demand, free):
         return "its fabric is used by another session"
-    return free.shortfall(demand.per_container, count)
+    held = demand.placed.count(free.agent)
+    limit = (
+        "has %d of its containers, and session_per_agent is %d" % (held, demand.per_agent) if demand.per_agent else ""
+    )
+    return free.shortfall(demand.per_container, count) or limit
 
 
 def _must_share_fabric(demand: Demand, free: FreeCapacity) -> bool:

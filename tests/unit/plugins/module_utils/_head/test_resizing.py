@@ -209,6 +209,27 @@ def test_a_quota_that_others_use_refuses_a_growth(store: Store) -> None:
         launch(store, FIVE, context(*there, site=site, now=1010.0))
 
 
+@pytest.mark.parametrize(
+    ("of_session", "grown"),
+    [
+        ({"cluster_size": 2, "per_agent": 1}, {"cluster_size": 3, "per_agent": 1}),
+        (
+            {"roles": [{"name": "worker", "size": 2, "per_agent": 1}]},
+            {"roles": [{"name": "worker", "size": 3, "per_agent": 1}]},
+        ),
+    ],
+)
+def test_a_growth_beyond_the_containers_that_an_agent_may_have_says_so(
+    store: Store, of_session: dict[str, object], grown: dict[str, object]
+) -> None:
+    agents = (A, agent("b", cpus=8))
+    before = running(store, request(cluster_mode="multi-node", **of_session), *agents)
+    reason = "a: has 1 of its containers, and session_per_agent is 1; b: has 1 of its containers, and session_per_agent is 1; "
+    asked = request(cluster_mode="multi-node", **grown)
+    with pytest.raises(StateError, match=reason + "together they hold 0 of 1 containers"):
+        launch(store, asked, context(*carried_out(agents, before), now=1010.0))
+
+
 def test_every_agent_of_the_session_must_answer(store: Store) -> None:
     asked = request(cluster_size=3, cluster_mode="multi-node", per_agent=2)
     agents = (A, agent("b", cpus=8))
