@@ -148,7 +148,8 @@ def is_cpuset(text: object) -> bool:
     ):
         return False
     ends = [[int(end) for end in part.split("-")] for part in parts]
-    return sum(end[-1] - end[0] + 1 for end in ends) <= _MOST_CPUS
+    # A range that falls must not hide a long range.
+    return sum(max(0, end[-1] - end[0] + 1) for end in ends) <= _MOST_CPUS
 
 
 UUID = matching(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

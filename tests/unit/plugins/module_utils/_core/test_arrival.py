@@ -217,6 +217,7 @@ def test_a_result_without_such_texts_is_not_copied() -> None:
         (("containers", 0, "session"), " 614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"),
         (("containers", 0, "resources"), {"gpus": [{"id": "GPU-1"}]}),
         (("containers", 0, "resources"), {"cpuset": "0-9999,0-9999"}),
+        (("containers", 0, "resources"), {"cpuset": "0-9999,9999-0"}),
         (("containers", 0, "labels"), {"cluster.compute.container.resources": '{"cpuset": "-"}'}),
         (("containers", 0, "measured"), {"millicpus": 1}),
         (("containers", 0, "apps"), [{"name": "lab"}]),
