@@ -110,7 +110,7 @@ def _apps(row: Row, agents: Sequence[Agent]) -> List[Json]:
 
     A port without a program of PID 1 counts as an app. While a container does not run, its apps are listed as they were launched.
     """
-    if row.state in states.ENDED:
+    if row.state not in states.HOLDING:
         return []
     where, main = _main(row, agents)
     ports = row.plan.main.ports if row.plan else main.ports if main else ()

@@ -86,7 +86,8 @@ def _limits(row: Row) -> Json:
 
 
 def _containers(row: Row, observed: Observed, agents: Sequence[Agent]) -> List[Json]:
-    if row.state in states.ENDED:
+    # A list of hundreds that wait looks at the containers of all agents for none of them.
+    if row.state not in states.HOLDING:
         return []
     if not row.plan:
         return [

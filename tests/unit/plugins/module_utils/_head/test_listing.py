@@ -54,6 +54,20 @@ def conditions(session: Json) -> dict[str, str]:
     return {one["hostname"]: one["state"] for one in session["containers"]}
 
 
+def test_a_list_of_sessions_that_wait_looks_at_the_containers_of_agents_once(store: Store) -> None:
+    for number in range(20):
+        launch(store, request(name=f"waits-{number}", cpus=5), context(replace(A, reachable=False), B))
+    looks: list[None] = []
+
+    class Counted(tuple):  # type: ignore[type-arg]
+        def __iter__(self) -> Iterator[object]:
+            looks.append(None)
+            return super().__iter__()
+
+    found = list_sessions(store.live({states.PENDING}), [replace(A, containers=Counted(()))])
+    assert ([one["containers"] for one in found], len(looks)) == ([[]] * 20, 1)
+
+
 def test_a_running_session(store: Store) -> None:
     plan = running(store)
     session = listed(store, *carried_out([A, B], plan))
