@@ -69,9 +69,13 @@ def finished_sessions(sessions: Sequence[Json]) -> List[Json]:
     """The sessions that schedule.yml terminates.
 
     They have ended by themselves or have outlived their lifetime, or their command has ended and terminate_when_done is set, or the
-    command or a container failed and on_failure is terminate.
+    command or a container failed and on_failure is terminate. The end of others has begun: its controller may be gone.
     """
-    return [session for session in sessions if session["state"] == "RUNNING" and _is_finished(session)]
+    return [
+        session
+        for session in sessions
+        if session["state"] == states.TERMINATING or (session["state"] == states.RUNNING and _is_finished(session))
+    ]
 
 
 def healing_sessions(sessions: Sequence[Json]) -> List[Json]:

@@ -100,3 +100,11 @@ def test_a_concurrent_launch_is_refused_or_waits(controller: Controller) -> None
     if 2 in outcome:
         assert "session twice is being launched by" in outcome[2].message.lower()
     assert states(controller, "twice") == [("RUNNING", 0)]
+
+
+def test_a_pass_completes_the_end_of_a_session(controller: Controller) -> None:
+    controller.launched("passed", **SIZE)
+    controller.killed("terminate", ENDINGS["verified"], session_name="passed")
+    controller.play("schedule").check()
+    assert controller.engine("passed") == {}
+    assert states(controller, "passed") == [("TERMINATED", 0)]

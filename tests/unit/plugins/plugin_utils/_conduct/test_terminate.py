@@ -317,12 +317,15 @@ RUNS = {**OVER, "containers": [{**DEAD, "state": "running"}], "degraded": []}
         (RUNS, False),
         ({**OVER, "held": True, "holder": {"machine": "other", "pid": 7}}, False),
         ({**OVER, "id": "another"}, False),
+        ({**RUNS, "state": "TERMINATING"}, True),
+        ({**RUNS, "state": "TERMINATING", "held": True, "holder": {"machine": "other", "pid": 7}}, False),
     ],
 )
 def test_a_pass_ends_what_is_over_at_a_second_look_and_what_no_other_controller_changes(
     monkeypatch: pytest.MonkeyPatch, second: Json, is_ended: bool
 ) -> None:
-    lists = [{"sessions": [OVER]}, {"sessions": [second]}]
+    first = OVER if second["state"] == "RUNNING" else second
+    lists = [{"sessions": [first]}, {"sessions": [second]}]
     record = {"changed": True, "session": ROW, "remove": [], "waiting": 0}
     play = passing(
         monkeypatch, **{"sessions.list_all": lists, "session.record": record, "containers": {"changed": True}}
