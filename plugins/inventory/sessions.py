@@ -55,7 +55,7 @@ keyed_groups:
 import hashlib
 import os
 import shlex
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, List
 
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Constructable
@@ -79,12 +79,13 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
         super().parse(inventory, loader, path, cache)
         self._read_config_data(path)
         base = os.path.expanduser(self.get_option("artifacts"))
-        found = _documents(base)
-        for name in self.get_option("sessions"):
+        wanted = self.get_option("sessions")
+        found = _documents(base, wanted)
+        for name in wanted:
             if name not in found:
                 message = "sessions: %r: there is no such session in %s; sessions.yml lists the sessions that run."
                 raise AnsibleParserError(message % (name, base))
-        for name in self.get_option("sessions") or sorted(found):
+        for name in wanted or sorted(found):
             self._add_session(found[name], os.path.join(base, name))
 
     def _add_session(self, document: Dict[str, Any], folder: str) -> None:
@@ -129,9 +130,9 @@ def _control_path(session_id: str, hostname: str) -> str:
     return "%(directory)s/" + hashlib.sha256((f"{session_id} {hostname}").encode()).hexdigest()[:12]
 
 
-def _documents(base: str) -> Dict[str, Any]:
-    """The document of each session that runs, by name."""
-    names = os.listdir(base) if os.path.isdir(base) else []
+def _documents(base: str, wanted: List[str]) -> Dict[str, Any]:
+    """The document of each session that runs and is wanted, by name: without names, of all."""
+    names = [name for name in (os.listdir(base) if os.path.isdir(base) else []) if not wanted or name in wanted]
     documents = {name: _read(os.path.join(base, name, "session.json")) for name in names}
     return {name: document for name, document in documents.items() if document}
 

@@ -79,6 +79,11 @@ def test_one_session(checkout: Path, base: Path) -> None:
     assert set(groups) == {"session_train", "role_main", "role_sub"}
 
 
+def test_a_damaged_document_of_another_session_does_not_matter(checkout: Path, base: Path) -> None:
+    (base / "serve" / "session.json").write_text("{")
+    assert set(inventory(checkout, base, "train.sessions.yml")) == {"session_train", "role_main", "role_sub"}
+
+
 def test_all_sessions_have_hosts_of_different_names_and_groups_for_each_agent(checkout: Path, base: Path) -> None:
     """The file ssh_config beside the sessions' folders is no session."""
     groups = inventory(checkout, base, "all.sessions.yml")
