@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
@@ -114,10 +113,11 @@ def failures_of(session: Json) -> List[str]:
 
 
 def limits_of(session: Json) -> List[str]:
-    """When a running session ends by itself."""
+    """When a running session ends by itself, by the clock of the head, which has placed it."""
     if session["state"] != "RUNNING" or limit_reached(session["containers"]):
         return []
-    left = f"{show_seconds(max(0.0, session['ends'] - time.time()))} left" if session.get("ends") else ""
+    seconds = session.get("time_left")
+    left = "" if seconds is None else f"{show_seconds(seconds)} left"
     idle = session.get("idle_timeout")
     return list(filter(None, (left, f"ends when idle for {show_seconds(idle)}" if idle else "")))
 

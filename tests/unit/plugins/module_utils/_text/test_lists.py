@@ -114,7 +114,7 @@ def test_an_ended_session_has_its_end_and_its_result() -> None:
 def test_the_table_fits_120_columns_and_loses_nothing() -> None:
     reason = "; ".join(f"node{number}: needs 24 CPUs, 2 free" for number in range(8))
     long = {**WAITING, "name": "evaluate-the-model-01", "owner": "alexandra", "reason": reason}
-    degraded = {**ROW, "ends": time.time() + 99999, "idle_timeout": 600, "command": {"exit_code": 3, "reason": ""}}
+    degraded = {**ROW, "time_left": 99999.0, "idle_timeout": 600, "command": {"exit_code": 3, "reason": ""}}
     degraded["command"]["oom_killed"] = False
     lines = table([long, degraded])
     assert max(map(len, lines)) <= 120
@@ -247,7 +247,7 @@ def test_the_list_shows_what_became_of_the_command(exit_code: int | str | None, 
 
 
 def test_the_time_that_is_left_is_beside_the_reason() -> None:
-    limits = {"ends": time.time() + 7290, "idle_timeout": 600}
+    limits = {"ends": 1000.0, "time_left": 7290.0, "idle_timeout": 600}  # another clock than the controller's
     [line] = table([{**ROW, **limits}], ["reason"], width=200)[1:]
     assert line == "sub2 on b is gone; 2 h 1 min left; ends when idle for 10 min"
     assert limits_of({**ROW, **limits, "state": "TERMINATED"}) == []
