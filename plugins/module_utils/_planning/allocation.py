@@ -80,10 +80,12 @@ class Allocation:
         """
         if names[0] not in self._agents:
             return ()
-        taken = self._taken(request, names)
-        ports = []
-        for label, container_port, preferred, host_ip in wanted_ports(request, self._agents[names[0]].publish):
-            host_port = choose_port(preferred, *parse_port_range(request.port_range), taken)
+        taken, wanted, ports = self._taken(request, names), wanted_ports(request, self._agents[names[0]].publish), []
+        asked_for = {preferred for _label, _port, preferred, _host_ip in wanted}
+        for label, container_port, preferred, host_ip in wanted:
+            # No port takes what another one asks for.
+            others = taken | (asked_for - {preferred})
+            host_port = choose_port(preferred, *parse_port_range(request.port_range), others)
             taken.add(host_port)
             ports.append(Port(label, host_port if request.network == HOST else container_port, host_ip, host_port))
         return tuple(ports)

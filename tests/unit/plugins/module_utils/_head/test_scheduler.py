@@ -245,12 +245,14 @@ def test_apps_are_published_beside_ssh_on_main1_only(store: Store) -> None:
     apps = [
         {"name": "jupyter", "port": 8888, "preferred_port": 8888, "public": True},
         {"name": "web", "port": 80, "preferred_port": 8888},
+        {"name": "first", "port": 81, "preferred_port": 30000},
     ]
     plan = plan_of(launch(store, request(cluster_size=2, apps=apps), context(replace(A, publish="0.0.0.0"))))
     assert [(port.name, port.container_port, port.host_ip, port.host_port) for port in plan.main.ports] == [
-        ("ssh", 22, "0.0.0.0", 30000),
+        ("ssh", 22, "0.0.0.0", 30001),
         ("jupyter", 8888, "0.0.0.0", 8888),
-        ("web", 80, "127.0.0.1", 30001),
+        ("web", 80, "127.0.0.1", 30002),
+        ("first", 81, "127.0.0.1", 30000),
     ]
     assert plan.containers[1].ports == ()
 
