@@ -92,7 +92,10 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     if queued and queued.state in states.ENDED:
         return Decision("failed", queued, reason=queued.reason)
     row = store.find(request.name, request.owner)
-    request = in_permitted_group(context.site, request)
+    known = row.request if row else None
+    if known is None or known.groups != request.groups:
+        # A later policy does not make another request of the one that a session was launched with.
+        request = in_permitted_group(context.site, request)
     if row is not None and row.state != states.PENDING:
         decision = _existing(store, row, request, context)
         if decision is not None:

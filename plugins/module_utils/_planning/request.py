@@ -351,6 +351,11 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         return replace(made, torchrun_nodes=least + colon + (str(most) if colon else ""))
 
     @property
+    def groups(self) -> Tuple[str, ...]:
+        """The resource group of each role; without roles, of the session."""
+        return tuple(part.group for part in self.parts)
+
+    @property
     def members(self) -> List[Member]:
         return members(self.size, self.roles)
 

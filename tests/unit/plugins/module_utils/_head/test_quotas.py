@@ -124,6 +124,23 @@ def test_a_policy_of_many_owners_is_read_whole(tmp_path: Path) -> None:
     assert len(read_policy(head.directory).owners) == 20000
 
 
+def test_a_session_that_runs_outside_of_the_permitted_group_is_still_repaired(store: Store) -> None:
+    plan = running(store, request(cluster_size=2), A)
+    there = carried_out([A], plan, states={"sub1": "exited"})
+    gpu = parse_policy({"default": {"resource_groups": ["gpu"]}})
+    decision = launch(store, request(cluster_size=2), context(*there, site=gpu))
+    assert (decision.verdict, decision.missing) == ("repair", ("sub1",))
+
+
+def test_a_session_that_waits_outside_of_the_permitted_group_leaves_the_queue_when_its_turn_comes(store: Store) -> None:
+    there = carried_out([A], running(store, request(name="held"), A))
+    assert launch(store, request(cpus=8), context(*there)).verdict == "pending"
+    gpu = parse_policy({"default": {"resource_groups": ["gpu"]}})
+    decision = launch(store, request(cpus=8), context(agent("b", cpus=8), site=gpu))
+    rule = "session_resource_group: 'default': must be one of: gpu (policy of this site)."
+    assert (decision.verdict, decision.reason) == ("failed", rule)
+
+
 def _launch(folder: str, owner: str, number: int) -> None:
     store = Store(folder)
     with store.transaction():
