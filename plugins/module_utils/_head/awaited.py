@@ -17,8 +17,8 @@ from .._core.errors import InputError
 from .._core.exits import UP, describe_command_exit
 from .._core.reports import Agent
 from .._planning.batch_result import FAILURE, SUCCESS
-from .._planning.loss import restart_turn
 from .._planning.request import Request
+from .._planning.restarts import restart_turn
 from .row import Row
 
 # The reason in the history of a session whose next command has not begun: what the agent reports is the end of the former.

@@ -19,9 +19,9 @@ from .._core.errors import ComputeError
 from .._core.exits import LIFETIME, LIMITS, LOST, UP, limit_reached, what_happened
 from .._core.reports import Agent
 from .._core.states import PENDING, RUNNING, TERMINATING
-from .._planning.loss import RESTARTED, restart_turn
 from .._planning.plan import read_placement
 from .._planning.resizing import resized
+from .._planning.restarts import RESTARTED, restart_turn
 from .details import is_overdue
 from .kept_logs import keep_logs
 from .listing import list_sessions

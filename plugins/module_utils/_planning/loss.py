@@ -1,16 +1,15 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Agents that are lost under a session, and where its containers go; and when all containers of a session restart together."""
+"""Agents that are lost under a session, and where its containers go."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import LABEL_SESSION, SINGLE_NODE, VXLAN_OVERHEAD
-from .._core.documents import Json
 from .._core.model import Container, Plan, Port, Resources
 from .._core.reports import Agent
 from .._core.units import show_seconds
@@ -20,13 +19,6 @@ from .placement import Placement, Shortfall, of_one_kind, rdma_ports_in, usable_
 from .plan import build_plan, inputs_of, show_placement
 from .request import Request
 from .role_placement import place
-
-# The beginning of the reason of each restart of all containers, in the history of the session.
-RESTARTED = "all containers restart"
-# A session that has run for so many seconds since its last restart has all of its restarts again.
-_SETTLED = 3600.0
-# Seconds after a restart before the next one. They double up to the second number.
-_FIRST_PAUSE, _LONGEST_PAUSE = 30.0, 900.0
 
 # The agent and the resources of each container that moves, by its hostname.
 Places = Dict[str, Tuple[str, Resources]]
@@ -142,26 +134,3 @@ def moved_plan(
         for old, new in zip(plan.containers, made)
     )
     return replace(plan, network=replace(network, labels={**network.labels, **placement}), containers=containers)
-
-
-@dataclass(frozen=True)
-class RestartTurn:
-    """Whether a pass may restart all containers of a session. ``count`` are the restarts that count, ``reason`` is why it may not."""
-
-    count: int
-    reason: str = ""
-
-
-def restart_turn(history: Sequence[Json], restarts: int, now: float) -> RestartTurn:
-    """Whether it is time for another restart, and how many there have been since the session has settled."""
-    count, last = 0, 0.0
-    for entry in history:
-        if str(entry["reason"]).startswith(RESTARTED):
-            count, last = (count + 1 if entry["time"] - last < _SETTLED else 1), float(entry["time"])
-    if not count or now - last >= _SETTLED:
-        return RestartTurn(0)
-    if count >= restarts:
-        return RestartTurn(count, "session_restarts is reached (%d); launch it again to restart it" % restarts)
-    pause = min(_FIRST_PAUSE * 2 ** min(count - 1, 10), _LONGEST_PAUSE)
-    wait = last + pause - now
-    return RestartTurn(count, f"the next restart is due in {show_seconds(wait)}" if wait > 0 else "")

@@ -26,9 +26,9 @@ from .._head.store import FullStoreError, Store
 from .._head.turns import turns
 from .._head.upkeep import adopt
 from .._head.usage import Holdings, available, held_on, list_groups, list_owners
-from .._planning.loss import restart_turn
 from .._planning.policy import SitePolicy
 from .._planning.policy_rules import allowed
+from .._planning.restarts import restart_turn
 from .step import Head
 
 

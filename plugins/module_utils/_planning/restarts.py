@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""When all containers of a session restart together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Sequence
+
+from .._core.documents import Json
+from .._core.units import show_seconds
+
+# The beginning of the reason of each restart of all containers, in the history of the session.
+RESTARTED = "all containers restart"
+# A session that has run for so many seconds since its last restart has all of its restarts again.
+_SETTLED = 3600.0
+# Seconds after a restart before the next one. They double up to the second number.
+_FIRST_PAUSE, _LONGEST_PAUSE = 30.0, 900.0
+
+
+@dataclass(frozen=True)
+class RestartTurn:
+    """Whether a pass may restart all containers of a session. ``count`` are the restarts that count, ``reason`` is why it may not."""
+
+    count: int
+    reason: str = ""
+
+
+def restart_turn(history: Sequence[Json], restarts: int, now: float) -> RestartTurn:
+    """Whether it is time for another restart, and how many there have been since the session has settled."""
+    count, last = 0, 0.0
+    for entry in history:
+        if str(entry["reason"]).startswith(RESTARTED):
+            count, last = (count + 1 if entry["time"] - last < _SETTLED else 1), float(entry["time"])
+    if not count or now - last >= _SETTLED:
+        return RestartTurn(0)
+    if count >= restarts:
+        return RestartTurn(count, "session_restarts is reached (%d); launch it again to restart it" % restarts)
+    pause = min(_FIRST_PAUSE * 2 ** min(count - 1, 10), _LONGEST_PAUSE)
+    wait = last + pause - now
+    return RestartTurn(count, f"the next restart is due in {show_seconds(wait)}" if wait > 0 else "")
