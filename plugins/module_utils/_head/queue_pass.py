@@ -24,7 +24,7 @@ from .row import Row
 from .store import Store
 from .transitions import end_over
 from .turns import Context, Turns, with_start
-from .upkeep import adopt, cancel_old, expire, give_up, keep_pass, text_of
+from .upkeep import adopt, cancel_old, expire, give_up, is_lost, keep_pass, text_of
 
 # The probable start is estimated for the first sessions of the queue that wait.
 _MOST_ESTIMATES = 20
@@ -133,7 +133,7 @@ def note_degraded(store: Store, agents: Sequence[Agent], owner: str, now: float)
     rows = [
         row
         for row in store.live({states.RUNNING})
-        if row.owner == owner and row.plan and row.holder is None and not row.result
+        if row.owner == owner and row.plan and is_lost(row, now) and not row.result
     ]
     found = []
     for row, session in zip(rows, list_sessions(rows, agents)):

@@ -27,7 +27,7 @@ from .kept_logs import keep_logs
 from .listing import list_sessions
 from .row import Row
 from .store import DamagedStoreError, FullStoreError, Store
-from .upkeep import adopt, keep_pass, removable
+from .upkeep import adopt, is_lost, keep_pass, removable
 
 # How often a launch chooses another subnet, other ports and other names.
 _MOST_RETRIES = 3
@@ -161,9 +161,10 @@ def _note_ends(store: Store, row: Row, change: Change) -> str:
 def end_over(store: Store, agents: Sequence[Agent], now: float, besides: str = "") -> None:
     """Record the end of the sessions that have ended by themselves, besides one; what they leave is removed with that of others.
 
+    What another controller repairs is left to it.
     A session that is known from its labels alone may have a store of its own, which records its end.
     """
-    rows = [row for row in store.live({states.RUNNING}) if row.plan and row.holder is None and row.id != besides]
+    rows = [row for row in store.live({states.RUNNING}) if row.plan and is_lost(row, now) and row.id != besides]
     for row, session in zip(rows, list_sessions(rows, agents)):
         reason = limit_reached(session["containers"])
         if reason:

@@ -83,7 +83,7 @@ def _is_given_up(store: Store, row: Row, request: Request, agents: Sequence[Agen
 
 
 def is_lost(row: Row, now: float, takeover: str = "") -> bool:
-    """Whether the controller that works on a session is lost. ``takeover`` is the launch of one that is known to be gone."""
+    """Whether no controller works on a session any more. ``takeover`` is the launch of one that is known to be gone."""
     return row.lease < now or (bool(takeover) and takeover == row.launch)
 
 

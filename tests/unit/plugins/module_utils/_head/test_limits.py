@@ -99,6 +99,18 @@ def test_a_session_of_another_store_is_left_to_that_store(store: Store, lost_sto
     assert store.need(plan.session.id).state == states.RUNNING
 
 
+@pytest.mark.parametrize(("now", "state"), [(8999.0, states.RUNNING), (9000.5, states.TERMINATED)])
+def test_a_session_that_has_ended_by_itself_is_left_to_its_repair_until_the_lease_is_over(
+    store: Store, now: float, state: str
+) -> None:
+    plan = running(store)
+    row = store.need(plan.session.id)
+    row.holder, row.lease = {"pid": 7}, 9000.0
+    store.save(row)
+    launch(store, request(name="other"), context(ended(plan, 80, 80), now=now))
+    assert store.need(plan.session.id).state == state
+
+
 def test_the_same_request_launches_a_session_that_has_ended_by_itself_again(store: Store) -> None:
     plan = running(store)
     decision = launch(store, LIMITED, context(ended(plan, 80, 80), now=9000.0))

@@ -153,6 +153,16 @@ def test_a_session_that_loses_a_container_is_noted_once(store: Store) -> None:
     assert store.need(row.id).changed == row.changed
 
 
+def test_a_loss_after_a_repair_whose_controller_is_gone_is_noted(store: Store) -> None:
+    plan = running(store, request(cluster_size=2), A)
+    [row] = store.live()
+    row.holder, row.lease = {"pid": 7}, 2000.0
+    store.save(row)
+    broken = carried_out([A], plan, states={"sub1": "exited"})
+    assert note_degraded(store, broken, "alice", 2000.0) == []
+    assert [one.name for one in note_degraded(store, broken, "alice", 2001.0)] == ["train"]
+
+
 def test_a_session_with_an_app_that_stays_down_is_noted_once(store: Store) -> None:
     there = carried_out([A], running(store, request(cluster_size=2), A))
     down = with_apps(there, {"name": "web", "state": "failed", "exit_code": 3})
