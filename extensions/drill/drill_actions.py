@@ -144,7 +144,7 @@ class Drill(Steps):
         self._launch(name)
         message = self._interrupt("terminate", name, detail)
         self._end(name)
-        return message or "Nothing; the next terminate.yml ends the session."
+        return message or "Nothing; the next terminate.yml or pass ends the session."
 
     def refused(self, name: str, detail: str) -> str:
         """A launch that cannot succeed fails with one message."""
