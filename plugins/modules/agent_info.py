@@ -192,6 +192,7 @@ agent:
         link_layer: {description: "C(InfiniBand), or C(Ethernet) for RoCE.", type: str}
         active: {description: Whether its link is up., type: bool}
         fabric: {description: Whether it is a port of the interface for the fabric., type: bool}
+        host: {description: Whether it has a RoCE v2 GID for the address of an interface of the host., type: bool}
     ignored_containers:
       description: Containers that claim to belong to a session, and that every command ignores because a label cannot be read.
       type: list

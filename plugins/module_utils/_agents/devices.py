@@ -12,14 +12,14 @@ from __future__ import annotations
 import glob
 import os
 import re
-from typing import Callable, List, Mapping, Sequence, Tuple
+from typing import Callable, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
-from .._core.constants import MIG_DEVICE
+from .._core.constants import MIG_DEVICE, ROCE_V2
 from .._core.documents import Json
 from .._core.model import Gpu
 from .._core.reports import GpuSharing
-from .._docker.device_nodes import amd_gpus, mps_fault
-from .host import read
+from .._docker.device_nodes import amd_gpus, gid_of, mps_fault
+from .host import own_addresses, read
 from .nvidia import Seen, listed_gpus, output_of, sizes
 
 # What limits a part of a GPU: nothing, NVIDIA's MPS, or its MIG.
@@ -159,12 +159,14 @@ def _bytes(cell: str) -> int | None:
     return None if mebibytes is None else mebibytes * _MIB
 
 
-def rdma_ports(fabric: str, sys: str = "/sys") -> List[Json]:
+def rdma_ports(fabric: str, addresses: Iterable[str] | None = None, sys: str = "/sys") -> List[Json]:
     """Each port with the name that UCX and NCCL give it, as C(mlx5_0:1), its link layer, and whether its link is up.
 
-    C(fabric): its network interface is the interface for the fabric, or lies beneath it, as beneath a VLAN.
+    C(fabric): its network interface is the interface for the fabric, or lies beneath it, as beneath a VLAN. C(host): the table of its
+    GIDs has one of the addresses, those of the host, for RoCE v2. It also has those of containers on the fabric.
     https://www.kernel.org/doc/Documentation/ABI/stable/sysfs-class-infiniband
     """
+    own = set(map(gid_of, own_addresses() if addresses is None else addresses))
     found = sorted(glob.glob(f"{sys}/class/infiniband/*/ports/*"))
     return [
         {
@@ -172,9 +174,17 @@ def rdma_ports(fabric: str, sys: str = "/sys") -> List[Json]:
             "link_layer": read(port + "/link_layer").strip(),
             "active": read(port + "/state").strip().endswith("ACTIVE"),
             "fabric": _is_beneath(read(port + "/gid_attrs/ndevs/0").strip(), fabric, sys),
+            "host": any(entry in own for entry in _gids(port)),
         }
         for port in found
     ]
+
+
+def _gids(port: str) -> Iterator[str]:
+    """The addresses of a port for RoCE v2."""
+    for name in glob.glob(f"{port}/gid_attrs/types/*"):
+        if read(name).strip() == ROCE_V2:
+            yield read(f"{port}/gids/{os.path.basename(name)}").strip()
 
 
 def gid_types(port: str, sys: str = "/sys") -> List[str]:

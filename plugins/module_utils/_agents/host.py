@@ -125,7 +125,7 @@ def underlay_mtu(addresses: List[str], proc: str = "/proc", sys: str = "/sys") -
 
 def own_address(wanted: List[str]) -> str:
     """The first of the addresses that an interface of this host has, else the address from which the default route starts."""
-    held = {address for _name, address in _interfaces()}
+    held = own_addresses()
     for address in wanted:
         if address in held and not address.startswith("127."):
             return address
@@ -137,9 +137,14 @@ def own_address(wanted: List[str]) -> str:
         return str(asking.getsockname()[0])
 
 
-def host_network(addresses: List[str], info: Json) -> Json:
+def own_addresses() -> Set[str]:
+    """The IPv4 address of each interface that has one."""
+    return {address for _name, address in _interfaces()}
+
+
+def host_network(wanted: List[str], info: Json) -> Json:
     """The address for other hosts, with its interface, and why sessions cannot use the network of this host."""
-    address = own_address(addresses)
+    address = own_address(wanted)
     interface = next((name for name, held in _interfaces() if held == address), "")
     unable = [
         one

@@ -8,11 +8,13 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Dict, List, Sequence
 
+from .._core.constants import ROCE_V2
 from .._core.documents import Json
 from .._planning.placement import ROCE
 from .findings import OK, WARN, Finding, Requirements, Verdict, verdict
 
-_INFINIBAND, _ROCE_V2 = "InfiniBand", "RoCE v2"
+_FABRIC, _HOST = "RoCE v2 with session_rdma and session_fabric", "RoCE v2 with session_rdma and session_network: host"
+_INFINIBAND = "InfiniBand with session_rdma"
 
 
 def check_fabric(report: Json, _required: Requirements) -> Verdict:
@@ -31,7 +33,7 @@ def check_rdma(report: Json, _required: Requirements) -> Verdict:
     if not ports:
         return OK, "none", ""
     found = "; ".join(f"{port['name']} {_described(port)}" for port in ports)
-    without = [port["name"] for port in ports if port["active"] and port["fabric"] and _ROCE_V2 not in port["gids"]]
+    without = [port["name"] for port in ports if port["active"] and port["fabric"] and ROCE_V2 not in port["gids"]]
     if without:
         found += f"; no RoCE v2 on {', '.join(without)}"
     return verdict(found, without, "enable RoCE v2 in its driver, and give its interface an address")
@@ -42,7 +44,8 @@ def _described(port: Json) -> str:
         return f"{port['link_layer']}, not active"
     if port["link_layer"] != ROCE:
         return str(port["link_layer"])
-    return " and ".join(port["gids"] or ["RoCE"]) + (" on the fabric" if port["fabric"] else ", not on the fabric")
+    where = " on the fabric" if port["fabric"] else ", not on the fabric"
+    return " and ".join(port["gids"] or ["RoCE"]) + where + ("" if port["host"] else ", without the host's address")
 
 
 def check_nvlink(report: Json, _required: Requirements) -> Verdict:
@@ -70,28 +73,30 @@ def check_transports(reports: Sequence[Json]) -> List[Finding]:
 
 def _verdict(one: Json, other: Json) -> Verdict:
     fabrics = [report["fabric"] for report in (one, other)]
-    kinds = [rdma_of(report) for report in (one, other)]
+    ways, others = rdma_of(one), rdma_of(other)
+    common = [way for way in ways if way in others]
     words = ["TCP over the private network"]
     remedies = []
     if not any(fabric["reason"] for fabric in fabrics):
         words.append("TCP over session_fabric" + _link(fabrics))
         if fabrics[0]["mtu"] != fabrics[1]["mtu"]:
             remedies.append("set the same MTU on both interfaces of the fabric")
-    if kinds[0] and kinds[0] == kinds[1]:
-        words.append(f"{kinds[0]} with session_rdma" + (" and session_fabric" if kinds[0] == _ROCE_V2 else ""))
-    elif all(kinds):
-        words.append(f"no RDMA between {kinds[0]} and {kinds[1]}")
+    words += common
+    if ways and others and not common:
+        words.append(f"no RDMA between {' and '.join(found[0].partition(' with ')[0] for found in (ways, others))}")
         remedies.append("put these agents into different resource groups (agent_resource_group)")
     return WARN if remedies else OK, "; ".join(words), "; ".join(remedies)
 
 
-def rdma_of(report: Json) -> str:
-    """What a container on the agent would use with C(session_rdma); empty if nothing."""
+def rdma_of(report: Json) -> List[str]:
+    """The ways in which containers on the agent can use RDMA."""
     active = [port for port in report["rdma"] if port["active"]]
     if any(port["link_layer"] != ROCE for port in active):
-        return _INFINIBAND
-    has_roce = any(port["fabric"] and _ROCE_V2 in port["gids"] for port in active)
-    return _ROCE_V2 if has_roce and not report["fabric"]["reason"] else ""
+        return [_INFINIBAND]
+    named, unusable = report["fabric"]["interface"], report["fabric"]["reason"]
+    has_fabric = any(port["fabric"] and ROCE_V2 in port["gids"] for port in active)
+    has_host = any(port["host"] and (port["fabric"] or not named) for port in active)
+    return [_FABRIC] * (has_fabric and not unusable) + [_HOST] * has_host
 
 
 def _link(fabrics: Sequence[Json]) -> str:

@@ -82,6 +82,7 @@ VXLAN_PORT = 4789
 
 # The device nodes of InfiniBand and RoCE.
 RDMA_FOLDER = "/dev/infiniband"
+ROCE_V2 = "RoCE v2"
 
 DOCKER_HOST = "unix:///var/run/docker.sock"
 

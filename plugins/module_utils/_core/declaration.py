@@ -120,7 +120,8 @@ class ContainerSettings:
     )
     rdma: bool = declared_flag(
         "Containers get the RDMA devices of their agents (C(/dev/infiniband)), and as much locked memory as the engine can give. The "
-        "session goes to agents that have an active InfiniBand port, or with C(session_fabric) a RoCE port of their C(agent_fabric).",
+        "session goes to agents that have an active InfiniBand port, or a RoCE port that it can use with C(session_fabric) or with "
+        "C(session_network=host).",
     )
     fabric: bool = declared_flag(
         "Containers get a second network interface, on the fabric of their agents (C(agent_fabric)), which NCCL, Gloo, UCX and Open "

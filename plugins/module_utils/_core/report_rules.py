@@ -185,6 +185,7 @@ STATUS = {"exit_code": _EXIT_CODE, "oom_killed": a_flag, "reason": a_text, "begu
 IMAGE = Whole(present=a_flag, size=AMOUNT)
 # A log has a size of its own.
 LOGS = [Whole(hostname=_NAME, state=a_line, text=lambda value: isinstance(value, str))]
+_RDMA_PORT = {"name": a_line, "link_layer": a_line, "active": a_flag, "fabric": a_flag, "host": a_flag}
 REPORT = {
     "name": AGENT,
     "reachable": a_flag,
@@ -229,7 +230,7 @@ REPORT = {
         "interface": lambda value: value == "" or INTERFACE(value),
         "reason": a_text,
     },
-    "rdma_ports": [Whole(name=a_line, link_layer=a_line, active=a_flag, fabric=a_flag)],
+    "rdma_ports": [Whole(**_RDMA_PORT)],
 }
 
 # The examination of an agent by the doctor: all that its checks read.
@@ -252,7 +253,7 @@ EXAMINATION = Whole(
         "kernel": _NUMBERS,
         "mtu": whole(1 << 20, 68),
         "fabric": Whole(interface=a_line, reason=a_text, mtu=whole(1 << 20), speed=whole(1 << 30)),
-        "rdma": [Whole(name=a_line, link_layer=a_line, active=a_flag, fabric=a_flag, gids=[a_line])],
+        "rdma": [Whole(**_RDMA_PORT, gids=[a_line])],
         "nvlink": Whole(gpus=whole(1000), linked=whole(1 << 20)),
         "time": a_number,
         "esp": or_none(a_flag),

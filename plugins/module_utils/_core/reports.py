@@ -49,12 +49,17 @@ class ObservedContainer:
 
 @dataclass(frozen=True)
 class RdmaPort(Document):
-    """A port of an RDMA device. ``fabric``: its network interface is the agent's interface for the fabric."""
+    """A port of an RDMA device.
+
+    ``fabric``: its network interface is the agent's interface for the fabric. ``host``: it has a RoCE v2 GID for an address of
+    the agent.
+    """
 
     name: str
     link_layer: str
     active: bool
     fabric: bool = False
+    host: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import glob
+import ipaddress
 import os
 import re
 import socket
@@ -102,3 +103,8 @@ def _vendor(path: str) -> str:
             return file.read().strip()
     except OSError:
         return ""
+
+
+def gid_of(address: str) -> str:
+    """An IPv4 address in the table of a RoCE port, as the kernel writes it. Python 3.13 writes its last part with dots."""
+    return "0000:0000:0000:0000:0000:ffff:%04x:%04x" % divmod(int(ipaddress.IPv4Address(address)), 1 << 16)

@@ -9,7 +9,6 @@ starts without this network, and gets it before it gets its files.
 
 from __future__ import annotations
 
-import ipaddress
 from contextlib import suppress
 from typing import Dict, List, Sequence
 
@@ -19,6 +18,7 @@ from .._core.errors import ComputeError, ConflictError, InputError, StateError
 from .._core.model import Container, Plan
 from .._core.waiting import deadline_in
 from .client import Engine, session_containers
+from .device_nodes import gid_of
 from .networks import LEAVING, is_shared
 from .networks import absent as networks_absent
 from .reports import session_of
@@ -125,9 +125,7 @@ def _settle(engine: Engine, container: Container, listed: Json, interface: str, 
 
 def _find_gid(engine: Engine, container: Container, listed: Json, address: str) -> None:
     """Make sure that RDMA works through the fabric. Without an entry for the address, programs would use TCP and say nothing."""
-    first, second = divmod(int(ipaddress.IPv4Address(address)), 1 << 16)
-    gid = "0000:0000:0000:0000:0000:ffff:%04x:%04x" % (first, second)
-    command = [RUNTIME_PATH + "/bin/sh", "-c", _FIND_GID, "sh", gid]
+    command = [RUNTIME_PATH + "/bin/sh", "-c", _FIND_GID, "sh", gid_of(address)]
     code, output = engine.execute(listed["Id"], command, container.hostname)
     if code:
         message = "%s: no RDMA port of %s has a RoCE v2 GID for %s, its address on the fabric (%s): %s."

@@ -31,7 +31,7 @@ from .._core.topology import Member
 from .._planning.addresses import NO_SUBNET, at_slots
 from .._planning.allocation import Allocation
 from .._planning.capacity import FreeCapacity
-from .._planning.placement import Placement, free_of, host_places, usable_ports
+from .._planning.placement import Placement, free_of, host_places, rdma_places
 from .._planning.plan import PlanInputs, build_plan, mtu_for, read_placement
 from .._planning.request import Request
 from .row import Row
@@ -100,7 +100,7 @@ def rebuilt_plan(
         fabric=example.label(LABEL_FABRIC),
         began=float(example.label(LABEL_BEGAN) or row.created),
         taken_names={agent.name: agent.names for agent in agents},
-        rdma_ports={agent.name: usable_ports(agent, request.fabric) for agent in agents},
+        rdma_ports=rdma_places(agents, request.fabric, request.network == HOST),
         permitted_folders=tuple(json.loads(example.label(LABEL_FOLDERS) or "[]")),
         first=(example.label(LABEL_SESSION + ".request"), first) if first else ("", ""),
     )

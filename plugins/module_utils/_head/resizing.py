@@ -13,12 +13,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Sequence, Tuple
 
-from .._core.constants import LABEL_SPEC
+from .._core.constants import HOST, LABEL_SPEC
 from .._core.errors import StateError
 from .._core.model import Plan
 from .._core.reports import Agent, ObservedContainer
 from .._planning.allocation import Allocation, check_folders
-from .._planning.placement import Placement, Shortfall, host_places, usable_ports
+from .._planning.placement import Placement, Shortfall, host_places, rdma_places
 from .._planning.policy_rules import check_policy, over_quota
 from .._planning.request import Request
 from .._planning.resizing import check_subnet, growth_demand, resized
@@ -39,7 +39,7 @@ def change_size(store: Store, row: Row, plan: Plan, request: Request, context: C
         request,
         *([added] if added else []),
         taken_names=context.taken_names,
-        rdma_ports={agent.name: usable_ports(agent, request.fabric) for agent in context.agents},
+        rdma_ports=rdma_places(context.agents, request.fabric, request.network == HOST),
         hosts=host_places(context.agents),
     )
     row.request, row.lease = request, context.now + context.lease

@@ -21,7 +21,7 @@ from .._core.model import Container, Plan
 from .._core.reports import ObservedContainer
 from .._planning.addresses import NO_SUBNET
 from .._planning.allocation import Allocation, check_folders
-from .._planning.placement import Placement, Shortfall, host_places, usable_ports
+from .._planning.placement import Placement, Shortfall, host_places, rdma_places
 from .._planning.plan import PlanInputs, build_plan, mtu_for, relaunched
 from .._planning.policy import SitePolicy
 from .._planning.policy_rules import check_policy, check_waiting, in_permitted_group, owns_volumes, permitted_folders
@@ -337,7 +337,7 @@ def _planned(row: Row, request: Request, placement: Placement, allocation: Alloc
         began=context.now,
         own_volumes=owns_volumes(context.site, request.owner),
         taken_names=context.taken_names,
-        rdma_ports={agent.name: usable_ports(agent, request.fabric) for agent in context.agents},
+        rdma_ports=rdma_places(context.agents, request.fabric, request.network == HOST),
         permitted_folders=permitted_folders(context.site, request),
     )
     return build_plan(request, inputs)

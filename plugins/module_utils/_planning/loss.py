@@ -15,7 +15,7 @@ from .._core.reports import Agent
 from .._core.units import show_seconds
 from .allocation import checked_folders
 from .capacity import FreeCapacity
-from .placement import Placement, Shortfall, of_one_kind, rdma_ports_in, usable_ports
+from .placement import Placement, Shortfall, of_one_kind, rdma_places, rdma_ports_in
 from .plan import build_plan, inputs_of, show_placement
 from .request import Request
 from .role_placement import place
@@ -118,7 +118,7 @@ def moved_plan(
     """The plan with containers on other agents. Those that stay are the same: no engine makes them again."""
     where = [places.get(one.hostname, (one.agent, one.resources)) for one in plan.containers]
     session, network = plan.session, plan.network
-    usable = {agent.name: usable_ports(agent, session.fabric) for agent in agents}
+    usable = rdma_places(agents, session.fabric, network.is_of_host)
     staying = {one.agent: rdma_ports_in(one.environment) for one in plan.containers if one.hostname not in places}
     inputs = replace(
         inputs_of(plan),

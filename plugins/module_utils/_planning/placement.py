@@ -17,7 +17,7 @@ from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 from .._core.constants import MULTI_NODE, RDMA_FOLDER, SINGLE_NODE
 from .._core.errors import few
 from .._core.model import Resources
-from .._core.reports import Agent
+from .._core.reports import Agent, RdmaPort
 from .capacity import Demand, FreeCapacity, kernel_bounds, kernel_room, kernel_shortfall
 
 _SHOWN_REASONS = 8
@@ -202,7 +202,7 @@ def together(agent: Agent, demand: Demand) -> Tuple[str, str, str]:
 
 
 def _kind(agent: Agent, demand: Demand) -> str:
-    usable = usable_ports(agent, demand.per_container.fabric) if demand.rdma else ()
+    usable = usable_ports(agent, demand.per_container.fabric, demand.host) if demand.rdma else ()
     return next((port.link_layer for port in agent.rdma_ports if port.name in usable), "")
 
 
@@ -322,33 +322,51 @@ def host_places(agents: Sequence[Agent]) -> Dict[str, Tuple[str, str]]:
     return {name: (host.address, host.interface) for name, host in found.items() if not host.reason}
 
 
-# The address of a RoCE port belongs to a network interface of its card. A container on a bridge or an overlay has none, and no valid
-# entry in the port's table of addresses. A container on the fabric has one, if its interface is above that of the port. An InfiniBand
-# port needs no interface.
+# The address of a RoCE port (GID) belongs to a network interface of its card. A container on a bridge or an overlay has none, and no
+# valid entry in the port's table of addresses. A container on the fabric has one, if its interface is above that of the port, and one
+# in the network of its agent has those of the agent. An InfiniBand port needs no interface.
 ROCE = "Ethernet"
 
 
-def usable_ports(agent: Agent, fabric: bool) -> Tuple[str, ...]:
-    """The ports through which a container, with or without ``fabric``, can exchange data: those of InfiniBand, else of RoCE."""
-    active = [port for port in agent.rdma_ports if port.active]
-    infiniband = [port.name for port in active if port.link_layer != ROCE]
-    return tuple(infiniband or [port.name for port in active if port.fabric and fabric])
+def usable_ports(agent: Agent, fabric: bool, host: bool) -> Tuple[str, ...]:
+    """The ports through which a container, on ``fabric`` or in the network of its ``host``, can exchange data.
+
+    They are those of InfiniBand, else of RoCE.
+    """
+    usable = [port for port in agent.rdma_ports if not _fault(port, agent, fabric, host)]
+    infiniband = [port.name for port in usable if port.link_layer != ROCE]
+    return tuple(infiniband or [port.name for port in usable])
 
 
-def rdma_refusal(agent: Agent, fabric: bool, host: bool = False) -> str:
+def rdma_places(agents: Sequence[Agent], fabric: bool, host: bool) -> Dict[str, Tuple[str, ...]]:
+    """These ports of each agent."""
+    return {agent.name: usable_ports(agent, fabric, host) for agent in agents}
+
+
+def _fault(port: RdmaPort, agent: Agent, fabric: bool, host: bool) -> str:
+    """Why a container cannot exchange data through a port; empty if it can. An agent_fabric is the interface for training."""
+    if port.link_layer == ROCE and not (fabric or host):
+        return "is RoCE, which works only with session_fabric or session_network: host"
+    if port.link_layer == ROCE and agent.fabric.interface and not port.fabric:
+        return f"is RoCE, and not on {agent.fabric.interface}, its agent_fabric"
+    if not port.active:
+        return "is not active"
+    is_deaf = port.link_layer == ROCE and host and not port.host
+    return "has no RoCE v2 GID for the address of the host" if is_deaf else ""
+
+
+def rdma_refusal(agent: Agent, fabric: bool, host: bool) -> str:
     """Why an agent can hold no container of a session with RDMA; empty if it can."""
     if agent.paths.get(RDMA_FOLDER) is False:
         return f"has no {RDMA_FOLDER} for session_rdma"
     if not agent.rdma_ports:
         return "has no RDMA device for session_rdma"
-    if usable_ports(agent, fabric):
+    if usable_ports(agent, fabric, host):
         return ""
-    roce = [port.name for port in agent.rdma_ports if port.link_layer == ROCE and not (fabric and port.fabric)]
-    down = [port.name for port in agent.rdma_ports if port.name not in roce]
-    unable = "which session_network host does not support" if host else "which works only with session_fabric"
-    why = f"and not on {agent.fabric.interface}, its agent_fabric" if fabric else unable
-    reasons = [f"{', '.join(roce)} is RoCE, {why}"] if roce else []
-    reasons += [f"{', '.join(down)} is not active"] if down else []
+    faults: Dict[str, List[str]] = {}
+    for port in agent.rdma_ports:
+        faults.setdefault(_fault(port, agent, fabric, host), []).append(port.name)
+    reasons = [f"{', '.join(names)} {fault}" for fault, names in faults.items()]
     return f"has no port for session_rdma: {', '.join(reasons)}"
 
 

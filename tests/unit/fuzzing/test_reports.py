@@ -115,7 +115,7 @@ REPORT: dict[str, Any] = {
     "gpu_use": [{"id": "GPU-1", "percent": 37, "memory": 1, "capacity": 2}],
     "gpu_health": [{"id": "GPU-1", "state": "red", "reasons": ["it must be reset"]}],
     "gpu_sharing": {"kind": "mps", "reason": "has no MPS daemon", "may_pass": True},
-    "rdma_ports": [{"name": "mlx5_0:1", "link_layer": "InfiniBand", "active": True, "fabric": False}],
+    "rdma_ports": [{"name": "mlx5_0:1", "link_layer": "InfiniBand", "active": True, "fabric": False, "host": False}],
 }  # fmt: skip
 
 
@@ -142,8 +142,8 @@ def head_reads(report: dict[str, Any]) -> None:
                 asked, found if isinstance(found, Placement) else Placement(("a",), (), "")
             )
     unguarded([report, {"name": "b"}], ["a", "b"])
-    rdma_refusal(agents[0], fabric=True)
-    usable_ports(agents[0], fabric=True)
+    rdma_refusal(agents[0], fabric=True, host=False)
+    usable_ports(agents[0], fabric=True, host=False)
 
 
 @fuzzed(2000)

@@ -199,10 +199,10 @@ def test_each_port_has_its_link_layer_and_state(tmp_path: Path) -> None:
     write_port(tmp_path, "mlx5_0", 1, "InfiniBand")
     write_port(tmp_path, "mlx5_0", 2, "InfiniBand", "1: DOWN")
     write_port(tmp_path, "mlx5_1", 1, "Ethernet")
-    assert rdma_ports("", str(tmp_path)) == [
-        {"name": "mlx5_0:1", "link_layer": "InfiniBand", "active": True, "fabric": False},
-        {"name": "mlx5_0:2", "link_layer": "InfiniBand", "active": False, "fabric": False},
-        {"name": "mlx5_1:1", "link_layer": "Ethernet", "active": True, "fabric": False},
+    assert rdma_ports("", (), str(tmp_path)) == [
+        {"name": "mlx5_0:1", "link_layer": "InfiniBand", "active": True, "fabric": False, "host": False},
+        {"name": "mlx5_0:2", "link_layer": "InfiniBand", "active": False, "fabric": False, "host": False},
+        {"name": "mlx5_1:1", "link_layer": "Ethernet", "active": True, "fabric": False, "host": False},
     ]
 
 
@@ -222,7 +222,30 @@ def test_a_roce_port_lies_beneath_an_interface_of_the_fabric(fabric: str, ports:
     write_gid(tmp_path, "mlx5_0", 1, "ens2", "RoCE v2")
     write_port(tmp_path, "mlx5_1", 1, "InfiniBand")
     (tmp_path / "class/net/ens2.7/lower_ens2").mkdir(parents=True)
-    assert [port["name"] for port in rdma_ports(fabric, str(tmp_path)) if port["fabric"]] == ports
+    assert [port["name"] for port in rdma_ports(fabric, (), str(tmp_path)) if port["fabric"]] == ports
+
+
+@pytest.mark.parametrize(
+    ("gid", "kind", "has"),
+    [
+        ("0000:0000:0000:0000:0000:ffff:c000:0205", "RoCE v2", True),
+        ("0000:0000:0000:0000:0000:ffff:c000:0205", "IB/RoCE v1", False),
+        ("0000:0000:0000:0000:0000:ffff:0ac9:0912", "RoCE v2", False),
+        ("fe80:0000:0000:0000:5054:00ff:fe12:3457", "RoCE v2", False),
+    ],
+)
+def test_a_roce_port_has_an_address_of_its_host_or_only_of_others(
+    gid: str, kind: str, has: bool, tmp_path: Path
+) -> None:
+    """The table also has the addresses of containers with interfaces above that of the port."""
+    write_port(tmp_path, "mlx5_0", 1, "Ethernet")
+    write_gid(tmp_path, "mlx5_0", 0, "ens2", "RoCE v2")
+    write_gid(tmp_path, "mlx5_0", 3, "ens2", kind)
+    gids = tmp_path / "class/infiniband/mlx5_0/ports/1/gids"
+    gids.mkdir()
+    (gids / "3").write_text(gid + "\n", encoding="ascii")
+    (port,) = rdma_ports("", ["192.0.2.5", "127.0.0.1"], str(tmp_path))
+    assert port["host"] is has
 
 
 def test_the_types_of_the_addresses_of_a_port(tmp_path: Path) -> None:
@@ -234,4 +257,4 @@ def test_the_types_of_the_addresses_of_a_port(tmp_path: Path) -> None:
 
 
 def test_a_host_without_rdma_has_no_ports(tmp_path: Path) -> None:
-    assert rdma_ports("eth1", str(tmp_path)) == []
+    assert rdma_ports("eth1", ["192.0.2.5"], str(tmp_path)) == []

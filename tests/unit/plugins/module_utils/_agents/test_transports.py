@@ -17,8 +17,18 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.nvidia imp
 from ansible_collections.cluster.compute.plugins.module_utils._agents.transports import check_transports
 
 FABRIC = {"interface": "ens2", "reason": "", "mtu": 9000, "speed": 100000}
-ROCE = {"name": "mlx5_0:1", "link_layer": "Ethernet", "active": True, "fabric": True, "gids": ["IB/RoCE v1", "RoCE v2"]}
-INFINIBAND = {"name": "mlx5_1:1", "link_layer": "InfiniBand", "active": True, "fabric": False, "gids": ["IB/RoCE v1"]}
+ROCE: dict[str, Any] = {"name": "mlx5_0:1", "link_layer": "Ethernet", "active": True, "fabric": True, "host": True}
+ROCE["gids"] = ["IB/RoCE v1", "RoCE v2"]
+INFINIBAND: dict[str, Any] = {
+    "name": "mlx5_1:1",
+    "link_layer": "InfiniBand",
+    "active": True,
+    "fabric": False,
+    "host": False,
+}
+INFINIBAND["gids"] = ["IB/RoCE v1"]
+OVER_FABRIC = "RoCE v2 with session_rdma and session_fabric"
+ON_HOST = "RoCE v2 with session_rdma and session_network: host"
 NEEDED = Requirements()
 # https://docs.nvidia.com/datacenter/dcgm/latest/user-guide/feature-overview.html and NVIDIA's guide of DGX systems show such tables.
 # nvidia-smi underlines its head.
@@ -97,6 +107,7 @@ def test_the_fabric_of_an_agent(fabric: dict[str, Any], status: str, found: str)
         ([], OK, "none"),
         ([ROCE, INFINIBAND], OK, "mlx5_0:1 IB/RoCE v1 and RoCE v2 on the fabric; mlx5_1:1 InfiniBand"),
         ([{**ROCE, "fabric": False}], OK, "mlx5_0:1 IB/RoCE v1 and RoCE v2, not on the fabric"),
+        ([{**ROCE, "host": False}], OK, "mlx5_0:1 IB/RoCE v1 and RoCE v2 on the fabric, without the host's address"),
         ([{**ROCE, "active": False}], OK, "mlx5_0:1 Ethernet, not active"),
         ([{**ROCE, "gids": []}], WARN, "mlx5_0:1 RoCE on the fabric; no RoCE v2 on mlx5_0:1"),
     ],
@@ -114,7 +125,7 @@ def test_pairs_that_would_use_the_same_are_one_line() -> None:
     both = {"fabric": FABRIC, "rdma": [ROCE]}
     found = "TCP over the private network; TCP over session_fabric, 100 Gbit/s, MTU 9000; "
     assert transport(both, both, both) == [
-        ("all pairs", OK, found + "RoCE v2 with session_rdma and session_fabric"),
+        ("all pairs", OK, f"{found}{OVER_FABRIC}; {ON_HOST}"),
     ]
     assert transport({}, {}) == [("all pairs", OK, "TCP over the private network")]
 
@@ -127,11 +138,19 @@ def test_an_agent_without_the_fabric_has_pairs_of_its_own() -> None:
     ]  # fmt: skip
 
 
-def test_roce_needs_a_usable_fabric() -> None:
-    down = {**FABRIC, "reason": "has no link on ens2, its agent_fabric,"}
-    assert transport({"fabric": FABRIC, "rdma": [ROCE]}, {"fabric": down, "rdma": [ROCE]}) == [
-        ("all pairs", OK, "TCP over the private network"),
+def test_roce_needs_a_usable_fabric_or_an_address_of_the_host() -> None:
+    down = {**FABRIC, "reason": "has network other on ens2, its agent_fabric,"}
+    tcp = "TCP over the private network"
+    without = {**ROCE, "host": False}
+    assert transport({"fabric": FABRIC, "rdma": [ROCE]}, {"fabric": down, "rdma": [without]}) == [
+        ("all pairs", OK, tcp)
     ]
+    assert transport({"fabric": FABRIC, "rdma": [ROCE]}, {"fabric": down, "rdma": [ROCE]}) == [
+        ("all pairs", OK, f"{tcp}; {ON_HOST}"),
+    ]
+    elsewhere = {**ROCE, "fabric": False}
+    assert transport({"rdma": [elsewhere]}, {"rdma": [elsewhere]}) == [("all pairs", OK, f"{tcp}; {ON_HOST}")]
+    assert transport({"rdma": [elsewhere]}, {"fabric": down, "rdma": [elsewhere]}) == [("all pairs", OK, tcp)]
 
 
 def test_what_does_not_fit_together_is_a_warning() -> None:

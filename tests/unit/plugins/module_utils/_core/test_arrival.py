@@ -283,7 +283,7 @@ def test_a_file_of_a_session_without_the_name_of_its_user_is_damaged() -> None:
 
 
 def test_a_report_of_a_later_release_can_have_further_parts() -> None:
-    port = {"name": "mlx5_0:1", "link_layer": "InfiniBand", "active": True, "fabric": False, "": None}
+    port = {"name": "mlx5_0:1", "link_layer": "InfiniBand", "active": True, "fabric": False, "host": False, "": None}
     report = arrival.report({**REPORT, "rdma_ports": [port], "later": {"x": 1}}, "agent1")
     assert [one.name for one in Agent.from_json(report).rdma_ports] == ["mlx5_0:1"]
 

@@ -216,7 +216,7 @@ def test_a_folder_that_is_not_there_is_refused_and_nothing_is_recorded(store: St
 
 def test_a_session_with_rdma_is_refused_by_agents_with_roce_and_uses_infiniband(store: Store) -> None:
     roce = replace(A, rdma_ports=(RdmaPort("mlx5_0:1", "Ethernet", True),))
-    reason = "a has no port for session_rdma: mlx5_0:1 is RoCE, which works only with session_fabric"
+    reason = "a has no port for session_rdma: mlx5_0:1 is RoCE, which works only with session_fabric or session_network: host"
     message = "Session train cannot be launched: no agent can hold it: %s." % reason
     with pytest.raises(EngineError, match=exactly(message)), store.transaction():
         launch(store, request(rdma=True), context(roce))

@@ -48,7 +48,10 @@ def test_a_session_goes_to_the_agents_with_infiniband() -> None:
 @pytest.mark.parametrize(
     ("found", "reason"),
     [
-        (ROCE, "roce has no port for session_rdma: mlx5_0:1 is RoCE, which works only with session_fabric"),
+        (
+            ROCE,
+            "roce has no port for session_rdma: mlx5_0:1 is RoCE, which works only with session_fabric or session_network: host",
+        ),
         (with_ports("a", ("mlx5_0:1", "InfiniBand", False)), "a has no port for session_rdma: mlx5_0:1 is not active"),
         (agent("a"), "a has no RDMA device for session_rdma"),
         (replace(INFINIBAND, paths={"/dev/infiniband": False}), "ib has no /dev/infiniband for session_rdma"),
@@ -73,17 +76,67 @@ def test_roce_needs_the_fabric_of_its_own_interface() -> None:
     found = on_fabric(ROCE_PORT, ("mlx5_1:1", "Ethernet", True, False))
     placed = place(OVER_FABRIC.demand(), [found], frees(found))
     assert isinstance(placed, Placement)
-    assert usable_ports(found, True) == ("mlx5_0:1",)
+    assert usable_ports(found, True, False) == ("mlx5_0:1",)
     private = place(ASKED.demand(), [found], frees(found))
-    reason = "roce has no port for session_rdma: mlx5_0:1, mlx5_1:1 is RoCE, which works only with session_fabric"
+    reason = "roce has no port for session_rdma: mlx5_0:1, mlx5_1:1 is RoCE, which works only with session_fabric or session_network: host"
     assert private == Shortfall("no agent can hold it: " + reason, is_final=True)
 
 
-def test_roce_on_the_network_of_the_hosts_is_refused_without_advice_that_is_refused_as_well() -> None:
-    found = replace(on_fabric(ROCE_PORT), host_network=HostNetwork("192.0.2.5", "ens2", ""))
-    answer = place(request(rdma=True, network="host", cpus=1).demand(), [found], frees(found))
-    reason = "roce has no port for session_rdma: mlx5_0:1 is RoCE, which session_network host does not support"
-    assert answer == Shortfall("no agent can hold it: " + reason, is_final=True)
+def on_host(*ports: tuple[str, bool, bool, bool], fabric: str = "") -> Agent:
+    """An agent with RoCE ports, given by their name and whether they are active, on its fabric, and have a GID of it."""
+    listed = [
+        {"link_layer": "Ethernet", **dict(zip(("name", "active", "fabric", "host"), port, strict=True))}
+        for port in ports
+    ]
+    found = Agent.from_json(
+        {"name": "roce", "rdma_ports": listed, "fabric": {"interface": fabric, "reason": "no link"}}
+    )
+    return replace(found, millicpus=4000, memory=1 << 34, host_network=HostNetwork("192.0.2.5", "ens1", ""))
+
+
+ON_HOST = request(rdma=True, network="host", cpus=1)
+RAILS = [("mlx5_0:1", True, True, True), ("mlx5_1:1", True, False, True), ("mlx5_2:1", True, False, False)]
+
+
+@pytest.mark.parametrize(("fabric", "expected"), [("", ("mlx5_0:1", "mlx5_1:1")), ("ens2", ("mlx5_0:1",))])
+def test_on_the_network_of_the_hosts_roce_works_through_the_ports_with_their_addresses(
+    fabric: str, expected: tuple[str, ...]
+) -> None:
+    """An agent_fabric, if there is one, is the interface for training. What keeps other networks off it is no matter."""
+    found = on_host(*RAILS, fabric=fabric)
+    placed = place(ON_HOST.demand(), [found], frees(found))
+    assert isinstance(placed, Placement)
+    assert usable_ports(found, False, True) == expected
+
+
+def test_a_session_on_the_network_of_the_hosts_leaves_out_agents_whose_ports_do_not_work() -> None:
+    agents = [
+        replace(on_host(RAILS[number]), name=name, host_network=HostNetwork("192.0.2.%d" % number, "ens1", ""))
+        for number, name in ((0, "a"), (2, "b"), (1, "c"))
+    ]
+    asked = request(rdma=True, network="host", cpus=1, cluster_size=2)
+    placed = place_roles(asked.demand(), agents, frees(*agents))
+    assert isinstance(placed, Placement)
+    assert set(placed.agents) == {"a", "c"}
+    answer = place_roles(asked.demand(), agents[:2], frees(*agents[:2]))
+    reason = "session_network: host needs 2 agents, 1 is eligible; b has no port for session_rdma: mlx5_2:1 has no RoCE v2 GID for the address of the host"
+    assert answer == Shortfall(reason)
+
+
+@pytest.mark.parametrize(
+    ("ports", "fabric", "reason"),
+    [
+        ([RAILS[2]], "", "mlx5_2:1 has no RoCE v2 GID for the address of the host"),
+        ([RAILS[1], RAILS[2]], "ens2", "mlx5_1:1, mlx5_2:1 is RoCE, and not on ens2, its agent_fabric"),
+        ([("mlx5_0:1", False, False, True), RAILS[2]], "", "mlx5_0:1 is not active, mlx5_2:1 has no RoCE v2 GID for the address of the host"),
+    ],
+)  # fmt: skip
+def test_a_host_whose_roce_does_not_work_is_refused_with_the_reason(
+    ports: list[tuple[str, bool, bool, bool]], fabric: str, reason: str
+) -> None:
+    found = on_host(*ports, fabric=fabric)
+    answer = place(ON_HOST.demand(), [found], frees(found))
+    assert answer == Shortfall(f"no agent can hold it: roce has no port for session_rdma: {reason}", is_final=True)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +155,7 @@ def test_a_fabric_without_an_rdma_port_is_refused(ports: list[tuple[str, str, bo
 def test_infiniband_is_used_before_roce() -> None:
     """A queue pair connects two ports of the same kind."""
     found = on_fabric(ROCE_PORT, ("mlx5_1:1", "InfiniBand", True, False))
-    assert usable_ports(found, True) == ("mlx5_1:1",)
+    assert usable_ports(found, True, False) == ("mlx5_1:1",)
 
 
 def test_a_session_over_several_agents_has_ports_of_one_kind() -> None:
