@@ -145,6 +145,7 @@ class StubEngine:
 
 Handler = Callable[..., tuple[int, object]]
 ROUTES: tuple[tuple[str, str, Handler], ...] = (
+    ("GET", r"/_ping", lambda _engine, _query, _body: (200, "OK")),
     ("GET", r"/version", lambda _engine, _query, _body: (200, VERSION)),
     ("GET", r"/info", StubEngine.info),
     ("GET", r"/images/(.+)/json", StubEngine.image),
@@ -208,6 +209,7 @@ class _Requests(BaseHTTPRequestHandler):
         data = b"" if document is None else json.dumps(document).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
+        self.send_header("Api-Version", VERSION["ApiVersion"])
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         if self.command != "HEAD":

@@ -8,7 +8,7 @@ import copy
 import re
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Set, TypeVar
 
 from .._core.calls import timed
@@ -57,7 +57,7 @@ class Connection:
         self._host = docker_host
         self._timeout = timeout
         self._sdk = sdk
-        self._version = "auto"
+        self._version = ""
         self._idle: List[Any] = []
         self._lock = threading.Lock()
         # Containers whose folders no policy bounds: a container keeps its labels.
@@ -105,8 +105,18 @@ class Connection:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-        client = self._sdk.APIClient(base_url=self._host, version=self._version, timeout=self._timeout, max_pool_size=1)
-        self._version = client.api_version
+        self._version = self._version or self._answered()
+        return self._client(self._version)
+
+    def _answered(self) -> str:
+        """The engine's version of the API, as Docker's own client asks for it: for what the SDK asks, an engine starts programs."""
+        with closing(self._client(self._sdk.constants.DEFAULT_DOCKER_API_VERSION)) as client:
+            answer = client._get(client._url("/_ping", versioned_api=False))
+            client._raise_for_status(answer)
+            return str(answer.headers.get("Api-Version") or "auto")
+
+    def _client(self, version: str) -> Any:
+        client = self._sdk.APIClient(base_url=self._host, version=version, timeout=self._timeout, max_pool_size=1)
         # No proxy and no password of the environment is for a socket: `requests` would look for them at each request.
         client.trust_env = not self._host.startswith("unix://")
         return client

@@ -23,11 +23,22 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.client imp
 OLDER_LEADER = "rpc error: code = Unimplemented desc = unknown method %s for service docker.swarmkit.v1.Control"
 
 
+def client_of(**requests: Any) -> SimpleNamespace:
+    """A client of the SDK with these requests, whose engine has version 1.45 of the API."""
+    ping = SimpleNamespace(headers={"Api-Version": "1.45"})
+    asked = {
+        "_url": lambda path, **_options: path,
+        "_get": lambda _url: ping,
+        "_raise_for_status": lambda _answer: None,
+    }
+    return SimpleNamespace(close=lambda: None, **asked, **requests)
+
+
 def engine(monkeypatch: pytest.MonkeyPatch, error: Exception) -> Engine:
     def refuse(*_arguments: Any, **_options: Any) -> Any:
         raise error
 
-    client = SimpleNamespace(inspect_volume=refuse, remove_volume=refuse, api_version="1.45")
+    client = client_of(inspect_volume=refuse, remove_volume=refuse)
     monkeypatch.setattr(docker, "APIClient", lambda **_options: client)
     return Engine("unix:///nowhere", 5, "agent2")
 
@@ -58,7 +69,7 @@ def test_a_hasty_connection_has_clients_of_its_own(monkeypatch: pytest.MonkeyPat
 
     def client(**options: Any) -> Any:
         made.append(options["timeout"])
-        return SimpleNamespace(api_version="1.45", info=dict)
+        return client_of(info=dict)
 
     monkeypatch.setattr(docker, "APIClient", client)
     patient = Engine("unix:///nowhere", 60, "agent2")
@@ -66,7 +77,8 @@ def test_a_hasty_connection_has_clients_of_its_own(monkeypatch: pytest.MonkeyPat
     hasty = patient.hasty(30)
     hasty.info()
     patient.info()
-    assert (made, hasty.agent) == ([60, 30], "agent2")
+    # The first client asks for the version of the API.
+    assert (made, hasty.agent) == ([60, 60, 30], "agent2")
     Engine("unix:///nowhere", 5).hasty(30).info()
     assert made[-1] == 5
 
@@ -99,7 +111,7 @@ def test_a_late_answer_is_one_with_a_python_before_3_10(monkeypatch: pytest.Monk
             raise docker.errors.DockerException("Read timed out.") from error
 
     monkeypatch.setattr(socket, "timeout", OldTimeoutError)
-    monkeypatch.setattr(docker, "APIClient", lambda **_options: SimpleNamespace(api_version="1.45", info=answer_late))
+    monkeypatch.setattr(docker, "APIClient", lambda **_options: client_of(info=answer_late))
     with pytest.raises(
         LateError, match="The engine of agent2 does not answer at unix:///nowhere: timed out; check the load"
     ):
@@ -117,11 +129,27 @@ def test_a_container_that_no_policy_bounds_is_looked_at_once(
         asked.append(identity)
         return {"Config": {"Labels": labels}, "State": {"Running": False}}
 
-    client = SimpleNamespace(
-        inspect_container=inspect_container, put_archive=lambda *_arguments: True, api_version="1.45"
-    )
+    client = client_of(inspect_container=inspect_container, put_archive=lambda *_arguments: True)
     monkeypatch.setattr(docker, "APIClient", lambda **_options: client)
     connected = Engine("unix:///nowhere", 5, "agent2")
     for _file in range(2):
         connected.put_archive("c1", "/etc", b"")
     assert asked == ["c1"] * looks
+
+
+@pytest.mark.parametrize(("headers", "version"), [({"Api-Version": "1.41"}, "1.41"), ({}, "auto")])
+def test_clients_have_the_version_that_the_engine_answers_with(
+    headers: dict[str, str], version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy before an engine may keep the header back: the SDK then asks the engine itself."""
+    made: list[str] = []
+
+    def client(**options: Any) -> Any:
+        made.append(options["version"])
+        found = client_of(info=dict)
+        found._get = lambda _url: SimpleNamespace(headers=headers)
+        return found
+
+    monkeypatch.setattr(docker, "APIClient", client)
+    Engine("unix:///nowhere", 5, "agent2").info()
+    assert made == [docker.constants.DEFAULT_DOCKER_API_VERSION, version]

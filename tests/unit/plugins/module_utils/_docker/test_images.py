@@ -86,8 +86,9 @@ def test_an_image_may_take_longer_to_load_than_its_engine_may_be_silent(monkeypa
     """No variable would give an engine more time to unpack 30 GB on a slow disk."""
     identity, moments = "sha256:" + "0" * 64, itertools.count(0, 400)
     events = [{"status": "Loading layer"}] * 3 + [{"stream": f"Loaded image ID: {identity}\n"}]
-    client = SimpleNamespace(load_image=lambda _archive: iter(events), api_version="1.45")
+    client = SimpleNamespace(load_image=lambda _archive: iter(events))
     monkeypatch.setattr(docker, "APIClient", lambda **_options: client)
+    monkeypatch.setattr(ImageEngine, "_answered", lambda _engine: "1.45")
     monkeypatch.setattr(time, "monotonic", lambda: float(next(moments)))
     assert ImageEngine("unix:///nowhere", 600, "agent1").load(b"") == identity
 
