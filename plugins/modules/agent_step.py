@@ -10,8 +10,10 @@ module: agent_step
 short_description: Internal step of the collection
 description:
   - Do not use this module directly; it is internal to the collection and may change in any release.
-  - Works on an agent and its engine.
+  - Works on an agent and its engine. On the head, it also works on the session store.
 options:
+  call: {description: The name of the step., type: str, required: true}
+  params: {description: Its parameters., type: dict, default: {}}
   secrets: {description: Parameters that no log contains., type: dict, default: {}}
   agent: {description: The agent's name in the inventory; set by the action plugin., type: str, default: ''}
   edition:
@@ -25,9 +27,25 @@ options:
     type: str
     default: ''
   timeout: {description: Seconds that a single request to the engine may take., type: int, default: 60}
+  state_dir: {description: "The directory of the store. If empty, the directory that the users of the engine share.", type: path}
+  head:
+    description: Whether the host keeps the session store. The process that stays there then takes the steps of the head, too.
+    type: bool
+    default: false
+  stays:
+    description: The directory of the process that stays on the host for further steps, if one may; set by the action plugin.
+    type: path
 extends_documentation_fragment:
-  - cluster.compute.step
   - cluster.compute.attributes
+attributes:
+  diff_mode:
+    description: With C(--diff), returns what changed or would change.
+    support: partial
+    details: Depends on the step.
+  idempotent:
+    description: A second run with the same options and an unchanged target changes nothing.
+    support: partial
+    details: Depends on the step.
 author: The cluster.compute authors (@cluster-compute)
 """
 
@@ -44,15 +62,19 @@ from typing import TYPE_CHECKING, Dict
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._core.documents import Json
+from ..module_utils._head.state_folder import state_dir
 from ..module_utils._module import at_least, run
-from ..module_utils._steps.step import OF_AGENT, Agent, engine_address
+from ..module_utils._steps.step import OF_AGENT, OF_HEAD, Agent, Head, engine_address, noun_of, prepare
 
 if TYPE_CHECKING:
     # What Ansible packs: see Steps.
     from ..module_utils._steps import apps, batch, containers, doctor, folders, image  # noqa: F401
 
     # isort: split
-    from ..module_utils._steps import logs, network, report, runtime, ssh, swarm  # noqa: F401
+    from ..module_utils._steps import logs, network, queue, report, runtime, session  # noqa: F401
+
+    # isort: split
+    from ..module_utils._steps import sessions, ssh, store, swarm  # noqa: F401
 
 ARGUMENT_SPEC: Dict[str, Json] = {
     "call": {"type": "str", "required": True},
@@ -64,11 +86,15 @@ ARGUMENT_SPEC: Dict[str, Json] = {
     "mps": {"type": "str", "default": "/run/nvidia-mps"},
     "docker_host": {"type": "str", "default": ""},
     "timeout": {"type": "int", "default": 60},
+    "state_dir": {"type": "path"},
+    "head": {"type": "bool", "default": False},
     "stays": {"type": "path"},
 }
 
 
 def work(params: Json, check_mode: bool) -> Json:
+    if noun_of(params["call"]) in OF_HEAD.nouns:
+        return OF_HEAD.call(params["call"], Head(state_dir(params["state_dir"]), check_mode), params["params"])
     at_least(params, timeout=1)
     place = Agent(
         name=params["agent"],
@@ -83,7 +109,8 @@ def work(params: Json, check_mode: bool) -> Json:
 
 
 def main() -> None:
-    run(AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True), ARGUMENT_SPEC, work, OF_AGENT.prepare)
+    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    run(module, ARGUMENT_SPEC, work, lambda: prepare(is_head=module.params["head"]))
 
 
 if __name__ == "__main__":

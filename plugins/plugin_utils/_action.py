@@ -18,7 +18,7 @@ from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError
 from ..module_utils._module import CALLS
-from ..module_utils._steps.step import OF_HEAD
+from ..module_utils._steps.step import OF_HEAD, noun_of
 from . import _direct_call as direct_call
 from . import _resident_steps as resident_steps
 from . import _trace as trace
@@ -62,6 +62,8 @@ class ComputeAction(ActionBase):
         self._modules: List[Json] = []
         self._begun = time.time()
         self.is_noted_by_host = False
+        # The host of the session store, if the task has to do with it.
+        self.head = ""
         # The options of the task, by the variable whose value they replace.
         self.given: Json = {}
 
@@ -115,25 +117,24 @@ class ComputeAction(ActionBase):
         ``agent`` is the host's name if it is not that of the task. The parameters ``docker_host``, ``timeout`` and ``state_dir``
         belong to the place.
         """
-        noun, params = call.partition(".")[0], dict(params)
+        noun, params, host = noun_of(call), dict(params), agent or self.where(task_vars)
         is_of_head = noun in OF_HEAD.nouns
-        name = "head_step" if is_of_head else "agent_step"
-        place = self._head(params) if is_of_head else self._agent(params, agent or self.where(task_vars), task_vars)
-        args = {"call": call, "params": params, **place}
+        place = self._head(params) if is_of_head else self._agent(params, host, task_vars)
+        args = {"call": call, "params": params, "head": is_of_head or host == self.head, **place}
         begun = time.time()
         if {noun, call} & _HERE and self.is_here(task_vars):
-            result = direct_call.call(name, args, check_mode=self._task.check_mode, diff=self._task.diff)
+            result = direct_call.call(args, check_mode=self._task.check_mode, diff=self._task.diff)
         else:
-            result = resident_steps.answer(self, name, args, task_vars) or self._module_result(name, args, task_vars)
+            result = resident_steps.answer(self, args, task_vars) or self._module_result(args, task_vars)
             result = explained(result, call, self.where(task_vars))
         return self._noted(call, begun, arrival.result(result))
 
-    def _module_result(self, name: str, args: Json, task_vars: Json) -> Json:
+    def _module_result(self, args: Json, task_vars: Json) -> Json:
         # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.
         silent = {**task_vars, "ansible_no_target_syslog": True}
-        if resident_steps.may_stay(self, name, args["call"]):
-            args = {**args, "stays": resident_steps.directory(self, name, task_vars)}
-        return dict(self._execute_module("cluster.compute." + name, module_args=args, task_vars=silent))
+        if resident_steps.may_stay(self, args):
+            args = {**args, "stays": resident_steps.directory(self, args, task_vars)}
+        return dict(self._execute_module("cluster.compute.agent_step", module_args=args, task_vars=silent))
 
     def _head(self, params: Json) -> Json:
         state_dir = params.pop("state_dir", None)
@@ -195,7 +196,8 @@ class StepAction(ComputeAction):
 
     def carried_out(self, call: str, params: Json, options: Json, task_vars: Json) -> Json:
         """The result of a step on the host of the task. ``options`` name its engine or its store."""
-        place = {name: options[name] for name in ("docker_host", "timeout", "state_dir") if options.get(name)}
+        names = ("state_dir",) if noun_of(call) in OF_HEAD.nouns else ("docker_host", "timeout")
+        place = {name: options[name] for name in names if options.get(name)}
         step = self.counted_step if call in _COUNTED else self.step
         return step(call, {**params, **place}, task_vars, str(options.get("agent") or ""))
 

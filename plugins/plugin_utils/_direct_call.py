@@ -18,9 +18,9 @@ from ..module_utils._module import called
 _PLUGINS = "ansible_collections.cluster.compute.plugins."
 
 
-def call(name: str, args: Json, *, check_mode: bool, diff: bool) -> Json:
-    """The result of C(agent_step) or C(head_step) with these options."""
-    module: Any = importlib.import_module(_PLUGINS + "modules." + name)
+def call(args: Json, *, check_mode: bool, diff: bool) -> Json:
+    """The result of C(agent_step) with these options."""
+    module: Any = importlib.import_module(_PLUGINS + "modules.agent_step")
     return called(module.ARGUMENT_SPEC, module.work, args, check_mode=check_mode, diff=diff)
 
 

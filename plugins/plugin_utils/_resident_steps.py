@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..module_utils._core.documents import Json
-from ..module_utils._steps.step import OF_AGENT, OF_HEAD
+from ..module_utils._steps.step import noun_of, often
 
 if TYPE_CHECKING:
     from ._action import ComputeAction
 
-_OFTEN = {"agent_step": OF_AGENT.often, "head_step": OF_HEAD.often}
 _PLUGINS = Path(__file__).parents[1]
 _PYTHON, _INTERPRETER = "/usr/bin/python3", re.compile(r"/[A-Za-z0-9@%+=:,./_-]+")
 # Keys that a host must not set in a result: they add hosts to the inventory, or variables to the host.
@@ -48,13 +47,13 @@ while True:
 """ % (_ABSENT[0], _ABSENT[0])
 
 
-def answer(action: ComputeAction, module: str, options: Json, task_vars: Json) -> Json | None:
+def answer(action: ComputeAction, options: Json, task_vars: Json) -> Json | None:
     """The result of a step as Ansible returns the result of a module; None if no process is there for it."""
-    if not may_stay(action, module, options["call"]):
+    if not may_stay(action, options):
         return None
     asked = interpreter(action, task_vars)
     python = asked if _INTERPRETER.fullmatch(asked) else _PYTHON
-    command = [python, "-I", "-S", "-c", _CLIENT, directory(action, module, task_vars)]
+    command = [python, "-I", "-S", "-c", _CLIENT, directory(action, options, task_vars)]
     request = {"options": options, "check": action._task.check_mode, "diff": action._task.diff}
     # A value from a vault becomes text here.
     text = json.dumps(request, default=str)
@@ -62,21 +61,21 @@ def answer(action: ComputeAction, module: str, options: Json, task_vars: Json) -
     return None if done["rc"] in _ABSENT else _parsed(done)
 
 
-def may_stay(action: ComputeAction, module: str, call: str) -> bool:
+def may_stay(action: ComputeAction, options: Json) -> bool:
     """Whether a process on the host takes this step, and its module leaves one.
 
     Its environment must be that of each task, and a request must be on no disk.
     """
-    is_often = call.partition(".")[0] in _OFTEN[module]
+    is_often = noun_of(options["call"]) in often(is_head=options["head"])
     return is_often and action._is_pipelining_enabled("new") and not any(action._task.environment or ())
 
 
-def directory(action: ComputeAction, module: str, task_vars: Json) -> str:
-    """The directory of the process for this library and this Python, without the host, which adds its name.
+def directory(action: ComputeAction, options: Json, task_vars: Json) -> str:
+    """The directory of the process for this library, this Python and this kind of host, without the host, which adds its name.
 
     C(~) is the home of the user of the step.
     """
-    digest = sha256(f"{library()} {module} {interpreter(action, task_vars)}".encode()).hexdigest()
+    digest = sha256(f"{library()} {options['head']} {interpreter(action, task_vars)}".encode()).hexdigest()
     return f"{action.get_shell_option('remote_tmp', '~/.ansible/tmp')}/cluster-compute-{digest[:16]}"
 
 

@@ -57,7 +57,7 @@ REQUIRED = {
     "playbooks/sessions.yml",
     "playbooks/terminate.yml",
     "plugins/modules/containers.py",
-    "plugins/modules/head_step.py",
+    "plugins/modules/agent_step.py",
     "roles/agent/meta/argument_specs.yml",
     "roles/image/meta/argument_specs.yml",
     "roles/session/meta/argument_specs.yml",

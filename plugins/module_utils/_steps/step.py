@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A step: a function of an agent or of the head that the conductor calls by name, through C(agent_step) or C(head_step)."""
+"""A step: a function of an agent or of the head that the conductor calls by name, through C(agent_step)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ Step = Callable[..., Json]
 class Steps:
     """The steps of a place, in a file for each noun. ``often`` are the nouns of launches, ends, lists and passes.
 
-    Ansible packs what a module imports anywhere. A host imports, and so compiles, only the noun of its call.
+    Ansible packs what a module imports anywhere, all nouns in one archive. A host imports, and so compiles, only the noun of its call.
     """
 
     place: str
@@ -74,18 +74,22 @@ class Steps:
     def nouns(self) -> FrozenSet[str]:
         return self.often | self.others
 
-    def prepare(self) -> None:
-        """Import the steps that are called often."""
-        for noun in self.often:
-            import_module(f".{noun}", __package__)
-
     def call(self, name: str, place: object, params: Json) -> Json:
         """The result of a step, such as C(containers.created). Raises InputError for an unknown step or parameter."""
-        noun, _dot, verb = name.partition(".")
+        noun, verb = noun_of(name), name.partition(".")[2]
         step = step_of(noun, verb) if noun in self.nouns else None
         if step is None:
             raise InputError("call", name, f"is no step of {self.place}")
         return carry_out(name, step, place, params)
+
+
+def noun_of(call: str) -> str:
+    """The noun of a step.
+
+    >>> noun_of("containers.created")
+    'containers'
+    """
+    return call.partition(".")[0]
 
 
 def step_of(noun: str, verb: str) -> Step | None:
@@ -102,6 +106,18 @@ OF_AGENT = Steps(
     others=frozenset("doctor runtime ssh swarm".split()),
 )
 OF_HEAD = Steps("the head", often=frozenset("queue session sessions".split()), others=frozenset({"store"}))
+
+
+def often(*, is_head: bool) -> FrozenSet[str]:
+    """The nouns of launches, ends, lists and passes on an agent. The head is an agent."""
+    return OF_AGENT.often | OF_HEAD.often if is_head else OF_AGENT.often
+
+
+def prepare(*, is_head: bool) -> None:
+    """Import the steps that are called often."""
+    for noun in often(is_head=is_head):
+        import_module(f".{noun}", __package__)
+
 
 # YAML may give these as text. Annotations are texts themselves here.
 _TYPES: Dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "bool": boolean}

@@ -158,7 +158,7 @@ def _controller_image(play: Play, name: str) -> Dict[str, Json]:
     # An unknown name of hostvars is an undefined value, not a KeyError.
     address = hostvars[CONTROLLER].get("agent_docker_host") if CONTROLLER in hostvars else ""
     args = {"call": "image.describe", "params": {"name": name}, "agent": CONTROLLER, "docker_host": str(address or "")}
-    result = direct_call.call("agent_step", args, check_mode=False, diff=False)
+    result = direct_call.call(args, check_mode=False, diff=False)
     return {CONTROLLER: result["image"]} if result.get("image") else {}
 
 

@@ -65,7 +65,7 @@ class Play:
         self.task_vars = task_vars
         self.names = [str(host) for host in task_vars.get("ansible_play_hosts_all") or ()]
         self.check, self.diff = bool(action._task.check_mode), bool(action._task.diff)
-        self.head = str(self.value("session_head") or self._default_head())
+        self.head = action.head = str(self.value("session_head") or self._default_head())
         self.artifacts = str(self.value("session_artifacts") or DEFAULT)
         self.owner = str(self.value("session_owner") or "")
         self.state_dir = str(self.value("session_state_dir") or "")

@@ -72,6 +72,18 @@ def step(call: str, task_vars: Json | None = None, **params: Any) -> Json:
     return result
 
 
+def test_a_step_of_the_head_gets_its_store_and_no_engine() -> None:
+    task = made("store.provide", params={"docker_host": "unix:///e.sock"}, state_dir="/srv/store", timeout=30)
+    given = {"params": {"docker_host": "unix:///e.sock"}, "state_dir": "/srv/store", "head": True}
+    assert task.act({}, {"inventory_hostname": "a1"})["asked"] == {"call": "store.provide", **given}
+
+
+def test_a_host_is_the_head_for_the_steps_of_its_engine_too() -> None:
+    action = made("network.absent", params={})
+    action.head = "a1"
+    assert [action.step("network.absent", {}, {}, host)["asked"]["head"] for host in HOSTS] == [True, False, False]
+
+
 def test_no_step_of_the_controller_hides_one_of_an_agent() -> None:
     for call in STEPS:
         with pytest.raises(InputError, match="is no step of an agent"):

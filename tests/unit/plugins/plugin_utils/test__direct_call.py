@@ -25,8 +25,7 @@ HOLDER = {"host": "h", "user": "alice", "pid": 1}
 
 
 def called(step: str, params: Any, *, check: bool = False, diff: bool = False, **place: Any) -> Any:
-    hand = "agent_step" if "agent" in place else "head_step"
-    return call(hand, {"call": step, "params": params, **place}, check_mode=check, diff=diff)
+    return call({"call": step, "params": params, **place}, check_mode=check, diff=diff)
 
 
 def asked(**more: Any) -> Any:

@@ -74,6 +74,7 @@ resident.stay(lambda _request: ({}, True), sys.argv[1])
 print("the result")
 """
 PLACED = "session.place"
+OF_HEAD = {"head": True}
 
 
 class Host:
@@ -114,13 +115,13 @@ class Hostile(Host):
 
 def place(base: Path, **variables: str) -> Path:
     """The directory of the process: homes may be common to hosts."""
-    found = resident_steps.directory(Host(base), "head_step", variables)  # type: ignore[arg-type]
+    found = resident_steps.directory(Host(base), OF_HEAD, variables)  # type: ignore[arg-type]
     return Path(f"{found}-{socket.gethostname().partition('.')[0]}")
 
 
 def leave(base: Path, idle: float = 30) -> int:
     """Run a module that leaves a process there, and return that."""
-    where = resident_steps.directory(Host(base), "head_step", {})  # type: ignore[arg-type]
+    where = resident_steps.directory(Host(base), OF_HEAD, {})  # type: ignore[arg-type]
     command = [sys.executable, "-c", MODULE, where, str(idle)]
     path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     # The module ends although the process stays: that holds none of its streams.
@@ -153,8 +154,8 @@ def eventually(is_true: Callable[[], bool]) -> None:
 
 
 def asked(base: Path, call: str = PLACED, host: Host | None = None, **params: Any) -> Any:
-    options = {"call": call, "params": params}
-    return resident_steps.answer(host or Host(base), "head_step", options, {})  # type: ignore[arg-type]
+    options = {"call": call, "params": params, **OF_HEAD}
+    return resident_steps.answer(host or Host(base), options, {})  # type: ignore[arg-type]
 
 
 def test_each_step_is_answered_by_a_copy_of_one_process(base: Path) -> None:
@@ -173,22 +174,41 @@ def test_a_step_has_the_login_of_its_client_not_of_the_module(base: Path) -> Non
     assert found["asking"] == int(client.errors)
 
 
+def run_module(host: Host, *, head: bool) -> None:
+    """A step of an agent as a module of its own, whose process stays."""
+    asked = {"call": "folders.find", "params": {"marks": {}, "token": "x"}, "agent": "a1", "head": head}
+    where = resident_steps.directory(host, asked, {})  # type: ignore[arg-type]
+    command = [sys.executable, "-m", "ansible_collections.cluster.compute.plugins.modules.agent_step"]
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    given = json.dumps({"ANSIBLE_MODULE_ARGS": {**asked, "stays": where}})
+    subprocess.run(command, env=path, input=given, capture_output=True, text=True, check=True, timeout=60)
+
+
+def test_the_process_of_an_agent_that_is_the_head_takes_the_steps_of_the_store(tmp_path: Path) -> None:
+    """The head needs no second module, which would be packed, sent and started after the first."""
+    host, base, state = Host(tmp_path / "tmp"), tmp_path / "tmp", str(tmp_path / "state")
+    run_module(host, head=True)
+    listed = {"call": "sessions.list_all", "params": {"agents": []}, "state_dir": state, **OF_HEAD}
+    found = resident_steps.answer(host, listed, {})  # type: ignore[arg-type]
+    assert found is not None
+    assert found["sessions"] == []
+    # A step that fails ends it.
+    wrong = {"call": "sessions.list_all", "params": {"colour": "red"}, "state_dir": state, **OF_HEAD}
+    assert resident_steps.answer(host, wrong, {})["failed"]  # type: ignore[arg-type, index]
+    eventually(lambda: not list(base.iterdir()))
+
+
 def test_the_module_of_agents_stays_until_a_step_finds_no_engine(tmp_path: Path) -> None:
     """The user may not have been in the group of the engine when the process began."""
     host = Host(tmp_path / "tmp")
 
     def step(call: str, **params: Any) -> Json:
         engine = {"docker_host": f"unix://{tmp_path}/none", "agent": "a1"}
-        asked = {"call": call, "params": params, **engine}
-        found = resident_steps.answer(host, "agent_step", asked, {})  # type: ignore[arg-type]
+        asked = {"call": call, "params": params, "head": False, **engine}
+        found = resident_steps.answer(host, asked, {})  # type: ignore[arg-type]
         return {} if found is None else found
 
-    asked = {"call": "folders.find", "params": {"marks": {}, "token": "x"}, "agent": "a1"}
-    where = resident_steps.directory(host, "agent_step", {})  # type: ignore[arg-type]
-    command = [sys.executable, "-m", "ansible_collections.cluster.compute.plugins.modules.agent_step"]
-    path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    given = json.dumps({"ANSIBLE_MODULE_ARGS": {**asked, "stays": where}})
-    subprocess.run(command, env=path, input=given, capture_output=True, text=True, check=True, timeout=60)
+    run_module(host, head=False)
     assert step("folders.find", marks={}, token="x")["folders"] == []
     options = report_options({"name": "a1", "address": "192.0.2.1"})
     assert step("report.collect", options=options)["agent"]["reachable"] is False
