@@ -173,7 +173,7 @@ def play(config: dict[str, str], playbook: str, variables: dict[str, object]) ->
 def run_apart(command: list[str], folder: Path, own: dict[str, str]) -> int:
     """Run a program that the terminal of the caller cannot stop: it can hold locks that other callers wait for.
 
-    Ctrl-C is passed on once, so that the program can undo what it has begun; TERM and the end of the terminal as TERM.
+    Ctrl-C is passed on once, so that the program can undo its work. SIGTERM and SIGHUP are passed on as SIGTERM.
     """
     return run(command, interrupt=signal.SIGINT, stdin=subprocess.DEVNULL, cwd=folder, env=own, start_new_session=True)
 

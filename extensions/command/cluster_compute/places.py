@@ -44,9 +44,7 @@ def program(name: str) -> str:
     beside = Path(sys.executable).with_name(name)
     found = str(beside) if beside.exists() else shutil.which(name)
     if not found:
-        raise MisuseError(
-            f"{name} was not found: run make .venv in the checkout, or install ansible-core for {sys.executable}"
-        )
+        raise MisuseError(f"{name} was not found: run make .venv here, or install ansible-core for {sys.executable}")
     return found
 
 

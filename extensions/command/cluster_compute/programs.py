@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from contextlib import ExitStack
@@ -15,22 +16,24 @@ INTERRUPTED = 130
 
 
 def run(words: Sequence[str], watch: Callable[[Any], object] = id, *, interrupt: int = 0, **options: Any) -> int:
-    """The exit code of a program, which TERM and the end of the terminal end from the moment at which it is begun.
+    """Run a program and return its exit code, or 130 after a signal. SIGTERM and SIGHUP end it, also while it starts.
 
-    ``watch`` gets the program that has begun. ``interrupt`` is what it gets, once, for Ctrl-C. One on the same terminal
-    gets that anyway, and another would cut short how it undoes its work.
+    ``watch`` is called with the started program. ``interrupt`` is the signal that the program gets for the first Ctrl-C. The
+    default, 0, sends nothing: a program on the same terminal gets SIGINT anyway, and a second one would stop its cleanup.
     """
     came: List[int] = []
     program: subprocess.Popen[Any] | None = None
 
     def pass_on(number: int, _frame: Any) -> None:
         came.append(number)
-        if program and came.count(number) == 1:
-            program.send_signal(interrupt if number == signal.SIGINT else signal.SIGTERM)
+        if program and program.poll() is None and came.count(number) == 1:
+            # Up to ansible-core 2.18, the workers of a playbook outlive it.
+            whom = -program.pid if options.get("start_new_session") else program.pid
+            os.kill(whom, interrupt if number == signal.SIGINT else signal.SIGTERM)
 
     with ExitStack() as after:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # nohup ignores the end of the terminal, and a shell Ctrl-C for what it runs in the background.
+            # Ignored signals stay ignored: nohup ignores SIGHUP, and a shell ignores SIGINT for background programs.
             if signal.getsignal(number) != signal.SIG_IGN:
                 after.callback(signal.signal, number, signal.signal(number, pass_on))
         program = subprocess.Popen(words, **options)

@@ -94,13 +94,13 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     row = store.find(request.name, request.owner)
     known = row.request if row else None
     if known is None or known.groups != request.groups:
-        # A later policy does not make another request of the one that a session was launched with.
+        # A policy that changed after the launch must not change the resource groups of the same request.
         request = in_permitted_group(context.site, request)
     if row is not None and row.state != states.PENDING:
         decision = _existing(store, row, request, context)
         if decision is not None:
             return decision
-        row = None
+        row, request = None, in_permitted_group(context.site, request)
     is_new = row is None
     if row is None:
         _check_kept(store, request, context)

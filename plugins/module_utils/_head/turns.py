@@ -18,6 +18,7 @@ from .._planning.capacity import Demand
 from .._planning.fair_share import decayed_use, fairness
 from .._planning.placement import Placement, Shortfall, free_of
 from .._planning.policy import QueueRules, SitePolicy
+from .._planning.policy_rules import check_policy
 from .._planning.queue import Policy, QueueEntry, Turn, in_order, take_turns
 from .._planning.request import Request
 from .awaited import Awaited, awaited
@@ -152,7 +153,15 @@ class Turns:
         def held(entry: QueueEntry) -> str:
             return quotas.over(self.requests[entry.id])
 
-        return take_turns(self._entries.values(), agents, free, self._context.policy, now, can_start, held)
+        def is_permitted(entry: QueueEntry) -> bool:
+            try:
+                check_policy(self._context.site, self.requests[entry.id])
+            except ComputeError:
+                return False
+            return True
+
+        entries, policy = self._entries.values(), self._context.policy
+        return take_turns(entries, agents, free, policy, now, can_start, held, is_permitted)
 
 
 def turns(store: Store, agents: Sequence[Agent], rules: QueueRules, now: float) -> List[str]:

@@ -77,6 +77,7 @@ def take_turns(
     now: float,
     can_start: Callable[[QueueEntry, Placement], bool],
     held: Callable[[QueueEntry], str] = lambda _entry: "",
+    is_permitted: Callable[[QueueEntry], bool] = lambda _entry: True,
 ) -> Iterator[Turn]:
     """Every session of the queue, first to last, with its placement behind all sessions before it in its resource group, and in
     groups that share an agent with it.
@@ -84,7 +85,8 @@ def take_turns(
     A session that fits keeps its room: it is booked, although another run launches it. A session that does not fit is
     overtaken under ``backfill`` until it has waited longer than the age bound, and never under ``strict``. A session that would
     not fit on empty agents, or has room and cannot start (no port is free), blocks nothing, and neither does a session that
-    ``held`` has a reason for, or that may not start yet: it waits for something other than room.
+    ``held`` has a reason for, or that may not start yet: it waits for something other than room. A session that is not
+    ``is_permitted`` blocks nothing either: the policy refuses it when its turn comes.
     """
     decision = _Decision(agents, free)
     for entry in in_order(queue, policy.rules, now):
@@ -95,10 +97,10 @@ def take_turns(
         found = decision.place(entry.demand)
         if isinstance(found, Shortfall):
             yield entry, decision.explained(entry, found)
-            if policy.name == STRICT or now - entry.since > policy.age_bound:
+            if (policy.name == STRICT or now - entry.since > policy.age_bound) and is_permitted(entry):
                 decision.block(entry, found)
             continue
-        if can_start(entry, found):
+        if is_permitted(entry) and can_start(entry, found):
             decision.book(entry, found)
         yield entry, found
 

@@ -101,6 +101,18 @@ def test_a_session_that_a_new_quota_could_never_hold_leaves_the_queue_when_its_t
     assert (decision.verdict, decision.session.state, decision.reason) == ("failed", "ERROR", rule)
 
 
+@pytest.mark.parametrize("cpus", [4, 8])
+def test_a_session_that_a_new_quota_could_never_hold_keeps_nothing_from_other_owners(store: Store, cpus: int) -> None:
+    """Neither the room that it would get, nor, after the age bound, the turns behind it."""
+    plan = running(store, request(name="holds", owner="carol", cpus=5), A)
+    here = carried_out([A], plan)
+    assert launch(store, request(name="large", cpus=cpus, priority=100), context(*here)).verdict == "pending"
+    alice = parse_policy({"owners": {"alice": {"cpus": 2}}})
+    where = [A] if cpus == 4 else here
+    bob = launch(store, request(name="other", owner="bob", cpus=3), context(*where, site=alice, now=1e6))
+    assert (bob.verdict, bob.reason) == ("placed", "")
+
+
 @pytest.mark.parametrize("fault", ["no JSON", "link", "writable"])
 def test_a_policy_that_cannot_be_read_is_written_again(tmp_path: Path, fault: str) -> None:
     path = tmp_path / "state" / "policy.json"
