@@ -41,7 +41,7 @@ SMALL = {"session_cpus": 0.1, "session_memory": "64m", "session_shm": "16m", "se
 def main(words: list[str]) -> int:
     asked, rest = parsed(words)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup lets it ignore the end of the terminal
+        if signal.getsignal(number) != signal.SIG_IGN:  # for example under nohup
             signal.signal(number, signal.default_int_handler)
     try:
         faults = chosen(asked.fault)

@@ -137,7 +137,7 @@ class CallbackModule(DefaultCallback):
         with suppress(ValueError):  # only the main thread has signals
             self._before[signal.SIGTERM] = signal.signal(signal.SIGTERM, self._on_termination)
             self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._on_interrupt)
-            # Ansible's workers have no terminal, and would go on alone after its end. nohup ignores that end.
+            # Ansible's workers have no terminal, and would continue after it closes. Under nohup, SIGHUP stays ignored.
             if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
                 signal.signal(signal.SIGHUP, lambda _number, frame: self._on_termination(signal.SIGTERM, frame))
 

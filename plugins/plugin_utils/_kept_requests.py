@@ -3,9 +3,9 @@
 
 """What a controller keeps of its sessions beside their results, and what it removes of sessions that have ended without it.
 
-It keeps the requests of sessions that wait, and of those with secrets, with the paths of their files. The session store has neither
-the paths nor the last word: a pass over the queue launches a session that this controller has requested only as it was requested, and
-delivers secrets to no other session.
+It keeps the requests of waiting sessions, and requests with secrets and the paths of their files. The session store does not have
+these paths, and other users can write there. So a pass launches a session that this controller has requested only if the request is
+unchanged, and it delivers secrets to no other session.
 """
 
 from __future__ import annotations

@@ -162,8 +162,8 @@ def _bytes(cell: str) -> int | None:
 def rdma_ports(fabric: str, addresses: Iterable[str] | None = None, sys: str = "/sys") -> List[Json]:
     """Each port with the name that UCX and NCCL give it, as C(mlx5_0:1), its link layer, and whether its link is up.
 
-    C(fabric): its network interface is the interface for the fabric, or lies beneath it, as beneath a VLAN. C(host): the table of its
-    GIDs has one of the addresses, those of the host, for RoCE v2. It also has those of containers on the fabric.
+    C(fabric): its network interface is the interface for the fabric, or lies beneath it, as beneath a VLAN. C(host): it has a
+    RoCE v2 GID for one of C(addresses), by default the addresses of the host. GIDs of containers on the fabric do not count.
     https://www.kernel.org/doc/Documentation/ABI/stable/sysfs-class-infiniband
     """
     own = set(map(gid_of, own_addresses() if addresses is None else addresses))
@@ -181,7 +181,7 @@ def rdma_ports(fabric: str, addresses: Iterable[str] | None = None, sys: str = "
 
 
 def _gids(port: str) -> Iterator[str]:
-    """The addresses of a port for RoCE v2."""
+    """The RoCE v2 GIDs of a port."""
     for name in glob.glob(f"{port}/gid_attrs/types/*"):
         if read(name).strip() == ROCE_V2:
             yield read(f"{port}/gids/{os.path.basename(name)}").strip()

@@ -83,7 +83,7 @@ def _verdict(one: Json, other: Json) -> Verdict:
             remedies.append("set the same MTU on both interfaces of the fabric")
     words += common
     if ways and others and not common:
-        words.append(f"no RDMA between {' and '.join(found[0].partition(' with ')[0] for found in (ways, others))}")
+        words.append(f"no RDMA in common: {ways[0]}, and {others[0]}")
         remedies.append("put these agents into different resource groups (agent_resource_group)")
     return WARN if remedies else OK, "; ".join(words), "; ".join(remedies)
 

@@ -63,7 +63,7 @@ _EXACT = ("plan", "request")
 _SUSPECT = re.compile(r"\x7f|\\(?:[bfr]|u(?:00[01789]|061c|20[0-6]|d[89a-f]))")
 
 
-# What any result may have beside what its step has found. In another form, it would end the command for all other agents, too.
+# Fields that any result may have in addition to the fields of its step. A malformed one would fail the command for all agents.
 _FRAME = {
     "warnings": lambda value: isinstance(value, (list, tuple)),
     "failure": {"code": a_text, "message": a_text, "where": a_text},

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The rules for names and for environment variables, and the engine's own names made from those of sessions and owners."""
+"""The rules for names and environment variables, and the engine's own names, made from the names of sessions and owners."""
 
 from __future__ import annotations
 

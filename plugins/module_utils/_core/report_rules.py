@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rules of what is read of others: the labels of a session's container, an agent's report, and a decision of the head.
+"""The rules for data that others write: the labels of a session's container, an agent's report, and a decision of the head.
 
 Every user of an engine can write labels, so each is checked before anything reads it. A report that one agent has made up must not
 stop decisions about all others, so each part has its type, and a size that can exist.

@@ -216,7 +216,7 @@ _ADVICE = (
     (r"could not find an available|all predefined address pools", "remove unused networks"),
     (r"does not support reading", "read it where its logging driver sends it"),
     (r"not a swarm manager", "run this on a manager of the Swarm"),
-    (r"permission denied", "let the engine of that host use that path: a file server may refuse its root"),
+    (r"permission denied", "give the engine of that host access to that path: a file server may refuse root"),
     (re.escape(RUNTIME_PATH) + r"\S*: no such file", "run provision_agents.yml, which fills the SSH runtime"),
     (r"no such file or directory|not a directory|is a directory|executable file not found", THE_IMAGE),
     (

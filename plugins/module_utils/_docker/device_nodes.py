@@ -106,5 +106,5 @@ def _vendor(path: str) -> str:
 
 
 def gid_of(address: str) -> str:
-    """An IPv4 address in the table of a RoCE port, as the kernel writes it. Python 3.13 writes its last part with dots."""
+    """The GID of an IPv4 address, as the kernel writes it. Not by ``ipaddress``: Python 3.13 writes the last part with dots."""
     return "0000:0000:0000:0000:0000:ffff:%04x:%04x" % divmod(int(ipaddress.IPv4Address(address)), 1 << 16)

@@ -69,7 +69,8 @@ def finished_sessions(sessions: Sequence[Json]) -> List[Json]:
     """The sessions that schedule.yml terminates.
 
     They have ended by themselves or have outlived their lifetime, or their command has ended and terminate_when_done is set, or the
-    command or a container failed and on_failure is terminate. The end of others has begun: its controller may be gone.
+    command or a container failed and on_failure is terminate. Sessions in the state TERMINATING
+    are included: the controller that began to end them may be gone.
     """
     return [
         session

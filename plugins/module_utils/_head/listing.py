@@ -86,7 +86,7 @@ def _limits(row: Row) -> Json:
 
 
 def _containers(row: Row, observed: Observed, agents: Sequence[Agent]) -> List[Json]:
-    # A list of hundreds that wait looks at the containers of all agents for none of them.
+    # Waiting sessions have no containers. Searching all agents for each of hundreds of them would be slow.
     if row.state not in states.HOLDING:
         return []
     if not row.plan:

@@ -161,7 +161,7 @@ def _note_ends(store: Store, row: Row, change: Change) -> str:
 def end_over(store: Store, agents: Sequence[Agent], now: float, besides: str = "") -> None:
     """Record the end of the sessions that have ended by themselves, besides one; what they leave is removed with that of others.
 
-    What another controller repairs is left to it.
+    A session that another controller repairs is left to that controller.
     A session that is known from its labels alone may have a store of its own, which records its end.
     """
     rows = [row for row in store.live({states.RUNNING}) if row.plan and is_lost(row, now) and row.id != besides]

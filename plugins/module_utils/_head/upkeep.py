@@ -69,7 +69,7 @@ def cancel_old(store: Store, site: SitePolicy, now: float) -> None:
 def give_up(store: Store, agents: Sequence[Agent], now: float) -> None:
     """End the waiting sessions that wait in vain or have waited for too long, and those that wait for them."""
     limited = [(row, asked) for row, asked in store.waiting() if asked.after or asked.pending_timeout]
-    # A whole round at a time, not up to the first: of hundreds that wait, hundreds may end together.
+    # Each round ends all such sessions: a new round for each of hundreds would be slow.
     while sum(_is_given_up(store, row, asked, agents, now) for row, asked in limited if row.state == states.PENDING):
         pass  # another session may wait for one of them
 

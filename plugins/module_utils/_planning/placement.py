@@ -87,9 +87,8 @@ def shortfall_of(demand: Demand, free: FreeCapacity, count: int) -> str:
     if _must_share_fabric(demand, free):
         return "its fabric is used by another session"
     held = demand.placed.count(free.agent)
-    limit = (
-        "has %d of its containers, and session_per_agent is %d" % (held, demand.per_agent) if demand.per_agent else ""
-    )
+    rule = "already has %d of its containers, and the limit per agent is %d" % (held, demand.per_agent)
+    limit = rule if demand.per_agent else ""
     return free.shortfall(demand.per_container, count) or limit
 
 
@@ -322,9 +321,9 @@ def host_places(agents: Sequence[Agent]) -> Dict[str, Tuple[str, str]]:
     return {name: (host.address, host.interface) for name, host in found.items() if not host.reason}
 
 
-# The address of a RoCE port (GID) belongs to a network interface of its card. A container on a bridge or an overlay has none, and no
-# valid entry in the port's table of addresses. A container on the fabric has one, if its interface is above that of the port, and one
-# in the network of its agent has those of the agent. An InfiniBand port needs no interface.
+# The address of a RoCE port (GID) belongs to a network interface of its card. A container on a bridge or an overlay has no GID. A
+# container on the fabric has one if its interface is above the interface of the port. A container in the network of its agent uses
+# the GIDs of the agent. An InfiniBand port needs no interface.
 ROCE = "Ethernet"
 
 
@@ -339,7 +338,7 @@ def usable_ports(agent: Agent, fabric: bool, host: bool) -> Tuple[str, ...]:
 
 
 def rdma_places(agents: Sequence[Agent], fabric: bool, host: bool) -> Dict[str, Tuple[str, ...]]:
-    """These ports of each agent."""
+    """The usable RDMA ports of each agent."""
     return {agent.name: usable_ports(agent, fabric, host) for agent in agents}
 
 
@@ -351,8 +350,8 @@ def _fault(port: RdmaPort, agent: Agent, fabric: bool, host: bool) -> str:
         return f"is RoCE, and not on {agent.fabric.interface}, its agent_fabric"
     if not port.active:
         return "is not active"
-    is_deaf = port.link_layer == ROCE and host and not port.host
-    return "has no RoCE v2 GID for the address of the host" if is_deaf else ""
+    has_no_gid = port.link_layer == ROCE and host and not port.host
+    return "has no RoCE v2 GID for an IPv4 address of the host" if has_no_gid else ""
 
 
 def rdma_refusal(agent: Agent, fabric: bool, host: bool) -> str:

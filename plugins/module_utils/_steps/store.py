@@ -46,7 +46,7 @@ def provide(head: Head, docker_host: str = "", policy: Json | None = None) -> Js
 
 
 def _policies(directory: str, policy: Json | None) -> Tuple[Json | None, Json]:
-    """The policy as it is, and as it is to be. One that cannot be used is none: to write another is what its error advises."""
+    """The current policy and the new one. The current one is None if it cannot be read: the new one then replaces it."""
     if policy is None:
         return {}, {}
     parse_policy(policy)

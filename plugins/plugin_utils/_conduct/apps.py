@@ -60,11 +60,11 @@ def change_apps(play: Play, name: str, params: Json, agents: Mapping[str, str] |
 
 
 def added_apps(play: Play, plan: Plan, listed: Plan) -> List[Json]:
-    """The entries of C(session.json) for apps that main1 has got since its launch. What was removed loses its URL: the apps that
-    main1 does not keep, and those of roles, which C(listed) is the plan without.
+    """The entries of C(session.json) for the apps that main1 has got since its launch. Removes the URLs of apps that are gone.
 
-    main1 keeps its list of apps if it was started again, and has that of the launch if it was created again. A relay ends with main1,
-    and its port may be given to anyone then.
+    An app of main1 is gone if main1 no longer lists it. An app of a role is gone if C(listed) does not have it.
+    A restarted main1 still has its list of apps. A new main1 has the list of the launch. A relay ends with main1, and another
+    program may then get its port.
     """
     artifacts = Artifacts(play.artifacts, plan.session.name)
     added = app_urls.added(plan, artifacts)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the agents of a play report: the state of each engine, and why an agent does not answer; what the head lists with that."""
+"""Reports of the agents of a play: the state of each engine, and why an agent does not answer. Lists and metrics from the head."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def of_result(asked: Json, result: Json) -> Json:
     """
     code = (result.get("failure") or {}).get("code")
     if code == "unreachable":
-        # Of a step that was killed there is only a message.
+        # A step that was killed gives a message, but no reason.
         return {**_lost(asked, {"msg": result.get("reason") or result.get("msg")}, may_return=True), "connected": False}
     if code == "input":
         raise StepError(result)
@@ -212,7 +212,7 @@ def _set(options: Json) -> Json:
 
 
 def read_list(play: Play, agents: List[Json], wanted: Json, owner: str) -> Json:
-    """The head's answer about the sessions of an owner, of the user without one."""
+    """The head's list of the sessions of an owner; without an owner, of the current user."""
     own = {"viewer": login(), "agents": [dict(agent.get("agent") or agent) for agent in agents]}
     named = {} if owner == ALL_OWNERS else {"owner": owner or login()}
     asked = {name: value for name, value in wanted.items() if value is not None and name != "owner"}

@@ -158,4 +158,7 @@ def test_what_does_not_fit_together_is_a_warning() -> None:
     (mixed,) = transport({"fabric": FABRIC}, {"fabric": narrow})
     assert mixed[1:] == (WARN, "TCP over the private network; TCP over session_fabric, 25 Gbit/s, MTU 9000 and 1500")
     (kinds,) = transport({"rdma": [INFINIBAND]}, {"fabric": FABRIC, "rdma": [ROCE]})
-    assert kinds[1:] == (WARN, "TCP over the private network; no RDMA between InfiniBand and RoCE v2")
+    assert kinds[1:] == (
+        WARN,
+        "TCP over the private network; no RDMA in common: InfiniBand with session_rdma, and RoCE v2 with session_rdma and session_fabric",
+    )

@@ -98,7 +98,7 @@ def test_threads_may_load_the_sdk_at_the_same_time(monkeypatch: pytest.MonkeyPat
     assert load_sdk("unix:///nowhere") is docker
 
 
-def test_a_late_answer_is_one_with_a_python_before_3_10(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_timeout_of_a_socket_is_late_before_python_3_10(monkeypatch: pytest.MonkeyPatch) -> None:
     """There, the timeout of a socket is no TimeoutError, and an agent whose engine is busy would count as one that needs a repair."""
 
     class OldTimeoutError(OSError):

@@ -53,7 +53,7 @@ ADVISED = [
     # A file server that refuses root, and a registry behind a firewall.
     (
         'invalid mount config for type "bind": stat /nfs/home/alice: permission denied',
-        "a file server may refuse its root",
+        "a file server may refuse root",
     ),
     ('Get "https://registry.site/v2/": dial tcp 192.0.2.1:443: i/o timeout', "make sure that this host can reach it"),
     ("net/http: TLS handshake timeout", "make sure that this host can reach it"),
@@ -81,7 +81,7 @@ def test_advice(reason: str, what: str) -> None:
     assert what in advice(reason, "otherwise")
 
 
-def test_only_of_an_engine_that_does_not_answer_the_permission_is_that_of_its_socket() -> None:
+def test_permission_denied_is_about_the_socket_if_the_engine_does_not_answer() -> None:
     assert "group docker" in advice("Permission denied", "otherwise", is_silent=True)
 
 

@@ -224,7 +224,8 @@ def test_a_growth_beyond_the_containers_that_an_agent_may_have_says_so(
 ) -> None:
     agents = (A, agent("b", cpus=8))
     before = running(store, request(cluster_mode="multi-node", **of_session), *agents)
-    reason = "a: has 1 of its containers, and session_per_agent is 1; b: has 1 of its containers, and session_per_agent is 1; "
+    limit = "already has 1 of its containers, and the limit per agent is 1"
+    reason = f"a: {limit}; b: {limit}; "
     asked = request(cluster_mode="multi-node", **grown)
     with pytest.raises(StateError, match=reason + "together they hold 0 of 1 containers"):
         launch(store, asked, context(*carried_out(agents, before), now=1010.0))

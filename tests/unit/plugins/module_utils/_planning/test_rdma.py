@@ -119,16 +119,16 @@ def test_a_session_on_the_network_of_the_hosts_leaves_out_agents_whose_ports_do_
     assert isinstance(placed, Placement)
     assert set(placed.agents) == {"a", "c"}
     answer = place_roles(asked.demand(), agents[:2], frees(*agents[:2]))
-    reason = "session_network: host needs 2 agents, 1 is eligible; b has no port for session_rdma: mlx5_2:1 has no RoCE v2 GID for the address of the host"
+    reason = "session_network: host needs 2 agents, 1 is eligible; b has no port for session_rdma: mlx5_2:1 has no RoCE v2 GID for an IPv4 address of the host"
     assert answer == Shortfall(reason)
 
 
 @pytest.mark.parametrize(
     ("ports", "fabric", "reason"),
     [
-        ([RAILS[2]], "", "mlx5_2:1 has no RoCE v2 GID for the address of the host"),
+        ([RAILS[2]], "", "mlx5_2:1 has no RoCE v2 GID for an IPv4 address of the host"),
         ([RAILS[1], RAILS[2]], "ens2", "mlx5_1:1, mlx5_2:1 is RoCE, and not on ens2, its agent_fabric"),
-        ([("mlx5_0:1", False, False, True), RAILS[2]], "", "mlx5_0:1 is not active, mlx5_2:1 has no RoCE v2 GID for the address of the host"),
+        ([("mlx5_0:1", False, False, True), RAILS[2]], "", "mlx5_0:1 is not active, mlx5_2:1 has no RoCE v2 GID for an IPv4 address of the host"),
     ],
 )  # fmt: skip
 def test_a_host_whose_roce_does_not_work_is_refused_with_the_reason(
