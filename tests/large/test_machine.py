@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A host with Debian's own kernel: systemd manages the engine and its cgroups of version 2, and the kernel mounts NFS.
 
-The machine is emulated. The tests use it one after the other.
+The tests use the machine one after the other.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 from agents_lab import REFERENCE
-from machine_lab import NAME, Machine
+from machine_lab import NAME, Machine, install
 
 SMALL = {"session_cpus": 0.5, "session_memory": "64m", "session_shm": "16m", "session_cluster_size": 2}
 SERVER = """
@@ -34,9 +34,11 @@ MOUNTS = [
 
 @pytest.fixture(scope="module")
 def machine(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    made = Machine(tmp_path_factory.mktemp("m") / "m")
+    folder = tmp_path_factory.mktemp("m")
+    made = Machine(folder / "m")
     try:
-        made.make()
+        install(folder / "root")
+        made.make(folder / "root")
         made.start()
         made.load(REFERENCE)
         made.play("provision_agents").check()
