@@ -55,11 +55,11 @@ CHECKS := $(LINTS) unit artifact importer sanity images modules-1 modules-2 play
 # Test processes on an engine mostly wait: four more than there are processors keep the processors busy.
 WORKERS ?= $(shell echo $$(( $$(nproc) + 4 )))
 .PHONY: test packages lint $(CHECKS) integration large matrix certification docs-site clean help
-# The longest steps on an engine come first; the short ones fill the gap while the images are built, sanity and unit that at the end.
+# The longest steps come first; the linters fill the gap while the images are built.
 test: packages .venv/.tested  ## Run every check and test, on real engines
 	@IMAGES_READY=1 tests/tools/with_engine.py tests/tools/steps.py --workers $(WORKERS) \
-		images hosts-1:images hosts-2:images modules-1:images modules-2:images playbooks-1:images playbooks-2:images playbooks-3:images examples:images systemd:images \
-		molecule-default:images molecule-own:images $(LINTS) importer artifact sanity unit
+		images hosts-1:images hosts-2:images modules-1:images modules-2:images playbooks-1:images playbooks-2:images playbooks-3:images unit examples:images systemd:images \
+		molecule-default:images molecule-own:images $(LINTS) importer artifact sanity
 
 packages:  ## Install the Debian packages that the tests need, or show the command that installs them
 	@$(HAVE_PYTHON)

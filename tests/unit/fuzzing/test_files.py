@@ -88,7 +88,7 @@ def test_an_inventory_is_refused_or_has_hosts_of_sessions_alone(choices: Choices
     (base / "train").mkdir(parents=True, exist_ok=True)
     (base / "train" / "session.json").write_text(json.dumps(changed(DOCUMENT, choices)))
     try:
-        found = sessions._documents(str(base))
+        found = sessions._documents(str(base), [])
     except AnsibleParserError:
         return
     for name, host in sessions._hosts(found["train"], str(base / "train")):

@@ -40,7 +40,8 @@ def test_ufw_is_understood_in_any_language(tmp_path: Path) -> None:
     (tmp_path / "play.json").write_text(json.dumps([play]))
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(tmp_path / "play.json")]
     # As sshd of a host accepts it from the controller.
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "LANG": "de_DE.UTF-8"}
+    login = {"LC_ALL": "C.UTF-8", "LANG": "de_DE.UTF-8", "ANSIBLE_STDOUT_CALLBACK": "default"}
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", **login}
     for changed in (1, 0):
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
         assert re.search(r"changed=(\d)", done.stdout + done.stderr)[1] == str(changed), done.stdout  # type: ignore[index]
