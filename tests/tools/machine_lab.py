@@ -87,7 +87,7 @@ class Machine:
         (self.folder / "inventory.json").write_text(json.dumps({"agents": {"hosts": hosts}}))
 
     def variables(self) -> dict[str, Any]:
-        """Those of the host in an inventory."""
+        """The variables of the machine in an inventory."""
         return {
             "ansible_host": self.at,
             "ansible_port": self.port,
@@ -201,11 +201,11 @@ class Machine:
         return run(["ssh", "-F", str(config), host, command], timeout=120).check().text.strip()
 
     def _ports(self) -> dict[int, int]:
-        """Those of the machine, by the port of this machine that leads to each. A session on the network of its hosts needs two."""
+        """The ports of the machine, by the local port that leads to each. A session on the network of its hosts needs two."""
         return {self.port: 22, **{port: port for port in (self.session_port, self.session_port + 1)}}
 
     def _mac(self, number: int) -> str:
-        """Machines on one wire need different ones: those of QEMU are the same in each."""
+        """A MAC address. QEMU gives each machine the same address, and machines on one wire need different addresses."""
         return "52:54:00:%02x:00:%02x" % (int(self.at.rpartition(".")[2]), number)
 
     def _options(self) -> Sequence[str]:

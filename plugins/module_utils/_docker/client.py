@@ -74,7 +74,7 @@ class Engine(ContainerRequests, NetworkRequests):
             return str(client.api_version)
 
     def containers(self, session: str = "", everyone: bool = False) -> List[Json]:
-        """The engine's list of containers in any state: those of one session, of all sessions, or all containers."""
+        """The engine's list of containers in any state: of one session, of all sessions, or with C(everyone) all containers."""
         filters = {} if everyone else label_filter(session)
         with self._asking("list its containers") as client:
             listed = client.containers(all=True, filters=filters)

@@ -330,7 +330,7 @@ ROCE = "Ethernet"
 def usable_ports(agent: Agent, fabric: bool, host: bool) -> Tuple[str, ...]:
     """The ports through which a container, on ``fabric`` or in the network of its ``host``, can exchange data.
 
-    They are those of InfiniBand, else of RoCE.
+    If the agent has usable InfiniBand ports, only they count; otherwise, its RoCE ports.
     """
     usable = [port for port in agent.rdma_ports if not _fault(port, agent, fabric, host)]
     infiniband = [port.name for port in usable if port.link_layer != ROCE]

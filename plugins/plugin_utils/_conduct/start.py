@@ -29,7 +29,7 @@ _NO_KEYS = (
 
 
 def create(play: Play, plan: Plan, work: Deployment, made: Plan) -> None:
-    """Create the network and the containers: those of the host of the network first have their network.
+    """Create the network and the containers. The host of the network creates it first, then its containers.
 
     ``made`` is the part of the plan whose containers the session lacks.
     """

@@ -291,7 +291,7 @@ def test_the_command_of_the_image_is_an_app(controller: Controller) -> None:
 
 
 def test_apps_that_were_removed_stay_away_when_main1_starts_again(controller: Controller) -> None:
-    """With none left, the list does not show those of the launch again, and the file has no URLs."""
+    """After all apps were removed, the list does not show the apps of the launch again, and the file has no URLs."""
     ports = {"one": 8000, "two": 8001}
     apps = [
         {"name": name, "port": port, "command": f"exec python3 -m http.server {port}"} for name, port in ports.items()

@@ -307,7 +307,7 @@ def test_a_signal_for_the_command_alone_lets_the_playbook_undo_what_it_has_begun
     assert process.stdout
     assert process.stdout.readline() == "begun\n"
     process.send_signal(number)
-    # Standard output is also that of the playbook: its end is the end of both.
+    # The command and its playbook share standard output, so it closes when both have ended.
     assert process.communicate(timeout=30)[0] == "undone\n"
     assert process.returncode == 130
 
