@@ -51,14 +51,14 @@ bench: .venv/.tested  ## Measure the engine alone, this collection, and a playbo
 
 LINTS := ruff mypy shellcheck yamllint changelog docs ansible-lint
 SYSTEMD := tests/integration/multi_host/test_systemd_host.py
-CHECKS := $(LINTS) unit artifact importer sanity images modules-1 modules-2 playbooks-1 playbooks-2 playbooks-3 examples hosts hosts-1 hosts-2 systemd molecule $(MOLECULE)
+CHECKS := $(LINTS) unit artifact importer sanity images modules ssh playbooks-1 playbooks-2 playbooks-3 examples hosts hosts-1 hosts-2 systemd molecule $(MOLECULE)
 # Test processes on an engine mostly wait: four more than there are processors keep the processors busy.
 WORKERS ?= $(shell echo $$(( $$(nproc) + 4 )))
 .PHONY: test packages lint $(CHECKS) integration large matrix certification docs-site clean help
 # The longest steps come first; the linters fill the gap while the images are built.
 test: packages .venv/.tested  ## Run every check and test, on real engines
 	@IMAGES_READY=1 tests/tools/with_engine.py tests/tools/steps.py --workers $(WORKERS) \
-		images hosts-1:images hosts-2:images modules-1:images modules-2:images playbooks-1:images playbooks-2:images playbooks-3:images unit examples:images systemd:images \
+		images hosts-1:images hosts-2:images ssh:images modules:images playbooks-1:images playbooks-2:images playbooks-3:images unit examples:images systemd:images \
 		molecule-default:images molecule-own:images $(LINTS) importer artifact sanity
 
 packages:  ## Install the Debian packages that the tests need, or show the command that installs them
@@ -107,12 +107,15 @@ TWICE = run() { pytest -o cache_dir=.cache/pytest-$@ $(1) "$$@"; }; run --durati
 images: .venv/.tested
 	@env -u IMAGES_READY tests/tools/images.py
 
-integration: .venv/.tested  ## Run the tests against a real engine (parts: modules-1, -2, playbooks-1 to -3, examples)
+integration: .venv/.tested  ## Run the tests against a real engine (parts: modules, ssh, playbooks-1 to -3, examples)
 	@$(call TWICE,tests/integration --ignore=tests/integration/multi_host $(ARGS))
 
-modules-1 modules-2: .venv/.tested
-	@$(call TWICE,tests/integration --ignore=tests/integration/multi_host --ignore=tests/integration/playbooks \
-		--ignore=tests/integration/examples --part $(@:modules-%=%)/2 $(ARGS))
+# In one process: these tests name their image, volumes and subnets.
+modules: .venv/.tested
+	@$(call TWICE,tests/integration/modules $(ARGS))
+
+ssh: .venv/.tested
+	@$(call TWICE,tests/integration/test_*.py $(ARGS))
 
 playbooks-1 playbooks-2 playbooks-3: .venv/.tested
 	@$(call TWICE,tests/integration/playbooks --part $(@:playbooks-%=%)/3 $(ARGS))

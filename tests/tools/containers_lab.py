@@ -34,7 +34,6 @@ def engine_client(engine_host: str) -> Iterator[Any]:
         yield sdk
     finally:
         sdk.remove_volume(RUNTIME, force=True)
-        sdk.remove_image(IMAGE, force=True)
 
 
 @contextlib.contextmanager

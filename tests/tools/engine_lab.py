@@ -176,7 +176,12 @@ def archive(files: dict[str, tuple[bytes, int]], links: dict[str, str] | None = 
 
 
 def make_image(client: Any) -> None:
-    """Create an image with BusyBox only, its own PATH, and an entrypoint that exits at once."""
+    """Create an image with BusyBox only, its own PATH, and an entrypoint that exits at once.
+
+    The image stays: tests that run side by side share it.
+    """
+    if client.images(IMAGE):
+        return
     applets = ("sh", "sleep", "cat", "ls", "df", "id", "hostname", "wget", "nc", "ping", "env", "kill", "grep", "dd")
     raw = archive({"bin/busybox": (busybox(), 0o755)}, {"bin/" + name: "busybox" for name in applets})
     changes = ["ENV PATH=/bin:/opt/own/bin", "ENV OWN=image", 'ENTRYPOINT ["/bin/false"]', "USER 65534"]

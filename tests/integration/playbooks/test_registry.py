@@ -30,8 +30,7 @@ HELD = "cluster-compute-test/held:1"
 @pytest.fixture(scope="module")
 def private(controller: Controller) -> Iterator[tuple[Registry, str]]:
     """A registry that holds an image of 2 MB, and the image's digest. The engine does not know it any more."""
-    if not controller.client.images(IMAGE):
-        make_image(controller.client)
+    make_image(controller.client)
     controller.client.tag(IMAGE, *HELD.split(":"), force=True)
     with registry("alice", PASSWORD) as made:
         digest = made.hold(controller.client, HELD, NAME)

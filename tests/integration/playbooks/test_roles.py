@@ -63,8 +63,7 @@ BOARDS = [{"name": "ps", "apps": [{**BOARD, "name": "shards"}]}, {"name": "worke
 
 @pytest.fixture(scope="module")
 def session(controller: Controller) -> Session:
-    if not controller.client.images(IMAGE):
-        make_image(controller.client)
+    make_image(controller.client)
     return controller.launched("parts", session_roles=ROLES)
 
 
