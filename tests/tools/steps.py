@@ -33,7 +33,7 @@ from pathlib import Path
 
 from outcomes import forget, outcomes, summary
 
-LIMIT = 6000.0  # seconds that one step may take
+LIMIT = 3600.0  # seconds that one step may take
 SLOWEST = 10
 LINES = 25  # of the output of a step that failed, shown again at the very end
 SEED = os.environ.get("SEED", "1")
