@@ -74,6 +74,17 @@ def get(address: str) -> str:
     return found[0]
 
 
+def notebook_created(page: WebDriver) -> bool:
+    """Create a notebook by a click on its card. A page that a busy server did not load whole shows a dialog, and is loaded again."""
+    if elements(page, ".jp-Dialog"):
+        page.refresh()
+        return False
+    card = elements(page, '.jp-LauncherCard[data-category="Notebook"]')
+    if card:
+        card[0].click()
+    return bool(card)
+
+
 def typed_into_cell(page: WebDriver, text: str) -> bool:
     """Type into the first cell, unless it has the text."""
     cell = elements(page, ".jp-Notebook .cm-content")[0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import posixpath
+import re
 import socket
 import tarfile
 import time
@@ -17,7 +18,7 @@ from typing import Any, Callable, Deque, Iterable, Iterator, Sequence, Tuple
 from .._core.constants import LABEL_FOLDERS, RUNTIME_PATH
 from .._core.documents import Json
 from .._core.errors import EngineError, visible
-from .._core.waiting import deadline_in, wait_until
+from .._core.waiting import deadline_in, retry_until, wait_until
 from .connection import Connection
 
 MIB = 1 << 20
@@ -97,6 +98,10 @@ LONGEST_FILE = MIB
 # A program of the runtime with a script, and the script's exit code if there is no such file.
 _BUSYBOX = RUNTIME_PATH + "/bin/busybox"
 _SHELL, _ABSENT = (_BUSYBOX, "sh", "-c"), 44
+# Seconds for busy managers of a Swarm. An engine waits 20 s for them: swarmRequestTimeout of
+# https://github.com/moby/moby/blob/v26.1.5/daemon/cluster/cluster.go
+BUSY_SWARM = 90.0
+_BUSY_SWARM = re.compile("attaching to network failed.*context deadline exceeded")
 # No more is kept of a log.
 LONGEST_LOG = 4 * MIB
 
@@ -121,8 +126,13 @@ class ContainerRequests(Connection):
             return str(client.create_container_from_config(body, name)["Id"])
 
     def start(self, identity: str, subject: str = "") -> None:
-        with self._asking("start it", subject) as client:
-            client.start(identity)
+        """Start a container. A Swarm whose managers are too busy to attach it in time is asked again."""
+
+        def started() -> None:
+            with self._asking("start it", subject) as client:
+                client.start(identity)
+
+        retry_until(started, lambda error: bool(_BUSY_SWARM.search(str(error))), deadline_in(BUSY_SWARM))
 
     def unpause(self, identity: str, subject: str = "") -> None:
         with self._asking("resume it", subject) as client:

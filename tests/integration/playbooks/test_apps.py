@@ -17,7 +17,17 @@ from pathlib import Path
 import browser
 import images
 import pytest
-from app_pages import elements, get, open_terminal, output_of_cell, tokens, typed, typed_into_cell, urls
+from app_pages import (
+    elements,
+    get,
+    notebook_created,
+    open_terminal,
+    output_of_cell,
+    tokens,
+    typed,
+    typed_into_cell,
+    urls,
+)
 from controller import SMALL, Controller, Done, Session, run_playbook
 from selenium.webdriver.chrome.webdriver import WebDriver
 from servers import until
@@ -75,8 +85,7 @@ def test_a_launch_builds_the_environment_that_it_names(controller: Controller, l
 
 def test_a_cell_of_a_notebook_reaches_the_other_container(desk: Session, page: WebDriver) -> None:
     page.get(urls(desk)["jupyterlab"] + "&reset")
-    card = '.jp-LauncherCard[data-category="Notebook"]'
-    browser.wait_for(page, lambda: elements(page, card), "the launcher of JupyterLab")[0].click()
+    browser.wait_for(page, lambda: notebook_created(page), "the launcher of JupyterLab")
     widgets = ".jp-StatusBar-Widget *"
     browser.wait_for(page, lambda: any("| Idle" in one.text for one in elements(page, widgets)), "a kernel that waits")
     browser.wait_for(page, lambda: typed_into_cell(page, "!ssh sub1 hostname; echo written >from-notebook"), "a cell")

@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
+import docker
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_FOLDERS, LABEL_SESSION
@@ -198,3 +199,24 @@ def test_a_listed_container_without_bounded_folders_is_not_looked_at_again(monke
     engine.containers(everyone=True)
     assert [engine._looks_inside(identity, "") for identity in ("bounded", "free")] == [False, False]
     assert inspected == ["bounded"]
+
+
+class BusySwarm:
+    """A client whose managers attach a container to its network at the third try, or fail for another reason."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason, self.tries = reason, 0
+
+    def start(self, _identity: str) -> None:
+        self.tries += 1
+        if self.tries < 3:
+            raise docker.errors.APIError("500", explanation=f"attaching to network failed: {self.reason}")
+
+
+@pytest.mark.parametrize(("reason", "tries"), [("context deadline exceeded", 3), ("network is gone", 1)])
+def test_a_container_starts_when_busy_managers_of_the_swarm_have_time(reason: str, tries: int) -> None:
+    engine, client = Engine("unix:///nowhere"), BusySwarm(reason)
+    engine._borrow = lambda: client
+    with nullcontext() if tries > 1 else pytest.raises(EngineError, match=reason):
+        engine.start("1234", "main1")
+    assert client.tries == tries
