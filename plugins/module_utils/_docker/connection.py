@@ -177,6 +177,7 @@ _NOISE = (
     r"runc create failed: ",
     r"starting container process caused:? ",
     r"unable to start container process: ",
+    r"failed to set up container networking: ",
     r"driver failed programming external connectivity on endpoint \S+ \([0-9a-f]+\): ",
 )
 _NOISE_PATTERN = re.compile("|".join(_NOISE), re.IGNORECASE)
@@ -200,7 +201,10 @@ _ADVICE = (
         r"no such host|network is unreachable|no route to host|connection refused|i/o timeout|handshake timeout|awaiting headers",
         "make sure that this host can reach it",
     ),
-    (r"port is already allocated|bind for .*: address already in use|listen tcp", "free that port or choose another"),
+    (
+        r"port is already allocated|bind (?:for|host port) .*: address already in use|listen tcp",
+        "free that port or choose another",
+    ),
     (r"could not select device driver", "install the NVIDIA container toolkit there, or ask for no GPUs"),
     (r"unknown device|nvidia-container-cli", "check the GPUs that this agent declares"),
     (r"failed to mount local volume", "check the options of that mount, and that the host can mount it"),
@@ -234,7 +238,7 @@ _ADVICE = (
 
 
 _TAKEN = re.compile(
-    r"port is already allocated|bind for .*: address already in use|listen tcp.*address already in use|pool overlaps",
+    r"port is already allocated|(?:bind (?:for|host port)|listen tcp).*address already in use|pool overlaps",
     re.IGNORECASE,
 )
 

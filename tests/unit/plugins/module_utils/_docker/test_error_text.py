@@ -12,6 +12,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.connection
     LONGEST,
     advice,
     clean,
+    is_taken,
     naming_image,
 )
 
@@ -25,6 +26,11 @@ CLEANED = [
         "driver failed programming external connectivity on endpoint train.main1 (0123456789abcdef): "
         "Bind for 127.0.0.1:30000 failed: port is already allocated",
         "Bind for 127.0.0.1:30000 failed: port is already allocated",
+    ),
+    (
+        "failed to set up container networking: driver failed programming external connectivity on endpoint main1 (0123abcd): "
+        "failed to bind host port 127.0.0.1:30000/tcp: address already in use",
+        "failed to bind host port 127.0.0.1:30000/tcp: address already in use",
     ),
     ("two\nlines\t and  spaces.", "two lines and spaces"),
     ("plain", "plain"),
@@ -45,6 +51,9 @@ ADVISED = [
     ("No such image: none:1", "build or pull"),
     ("Bind for 0.0.0.0:80 failed: port is already allocated", "free that port"),
     ("listen tcp4 127.0.0.1:80: bind: address already in use", "free that port"),
+    # An Engine 28 binds the port itself, with these words in its first releases, and then with those.
+    ("failed to bind host port for 0.0.0.0:80:172.18.0.2:80/tcp: address already in use", "free that port"),
+    ("failed to bind host port 0.0.0.0:80/tcp: address already in use", "free that port"),
     ("Address already in use", "remove the container that has that address"),
     ('could not select device driver "nvidia" with capabilities: [[gpu]]', "NVIDIA container toolkit"),
     ("Pool overlaps with other one on this address space", "another pool of subnets"),
@@ -79,6 +88,14 @@ ADVISED = [
 @pytest.mark.parametrize(("reason", "what"), ADVISED)
 def test_advice(reason: str, what: str) -> None:
     assert what in advice(reason, "otherwise")
+
+
+TAKEN = [reason for reason, what in ADVISED if what in ("free that port", "another pool of subnets")]
+
+
+@pytest.mark.parametrize("reason", TAKEN)
+def test_another_port_or_subnet_is_tried_in_place_of_one_that_is_taken(reason: str) -> None:
+    assert is_taken(reason)
 
 
 def test_permission_denied_is_about_the_socket_if_the_engine_does_not_answer() -> None:
