@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import List, Sequence
 
 from .._core.documents import Json
-from .._core.errors import EngineError
+from .._core.errors import ComputeError, EngineError
 from .._core.model import Container
 from .._core.parallel import default_parallelism, run_all
 from .._core.topology import order_of
@@ -63,7 +63,7 @@ def read_logs(engine: Engine, request: LogRequest) -> List[Json]:
             if time.monotonic() >= deadline:
                 return "(its log was not read: reading the logs took longer than %d s)\n" % request.deadline
             return engine.logs(entry["engine_id"], request.tail, request.since, request.timestamps, share, deadline)
-        except EngineError as error:
+        except ComputeError as error:  # also a conflict: the engine is removing the container
             return f"(its log cannot be read: {error.message.rstrip('.')})\n"
 
     texts = run_all(read, ordered, default_parallelism())
@@ -102,5 +102,5 @@ def _last_lines(engine: Engine, identity: str) -> str:
     """The last lines of a container's log, or why it cannot be read: that must not hide the first error."""
     try:
         return joined_lines(engine.logs(identity, LAST_LINES, most=_MOST, deadline=deadline_in(_SECONDS)))
-    except EngineError as error:
+    except ComputeError as error:
         return f"they cannot be read ({error.message.rstrip('.')})"

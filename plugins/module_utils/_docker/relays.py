@@ -27,7 +27,7 @@ from .._core.constants import (
     RUNTIME_PATH,
 )
 from .._core.documents import Json, digest
-from .._core.errors import EngineError, InputError, TakenError
+from .._core.errors import ComputeError, EngineError, InputError, TakenError
 from .._core.model import App
 from .._core.names import container_names
 from .client import Engine
@@ -91,11 +91,10 @@ class Relays:
             try:
                 self.engine.start(identity, name)
                 return
-            except TakenError:
+            except ComputeError as error:
                 self.engine.remove(identity, name)
-            except EngineError:
-                self.engine.remove(identity, name)
-                raise
+                if not isinstance(error, TakenError):
+                    raise
         message = "App %s: no port from %d to %d of agent %s is free for its relay; set session_port_range."
         raise EngineError(message % (app.name, *self.ports, self.engine.agent), self.engine.agent)
 

@@ -11,7 +11,7 @@ from typing import Callable, Mapping, Sequence, Tuple
 
 from .._core.constants import SECRETS_FOLDER
 from .._core.documents import Json
-from .._core.errors import EngineError
+from .._core.errors import ComputeError
 from .._core.model import Container, Plan
 from .._core.parallel import run_all
 from . import fabric
@@ -86,7 +86,7 @@ class Starting:
         """Send something to a container that runs. One that has ended says why."""
         try:
             call()
-        except EngineError:
+        except ComputeError:  # also a conflict: the container does not run
             self._must_run([pair])
             raise
 

@@ -11,6 +11,7 @@ from typing import Any
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest, read_logs
 
 
@@ -28,3 +29,23 @@ def test_the_order_of_logs_does_not_follow_ranks_that_a_resize_has_made_stale() 
     engine: Any = SimpleNamespace(containers=lambda session: everyone, logs=lambda *_arguments: "x\n")
     found = [one["hostname"] for one in read_logs(engine, LogRequest("session"))]
     assert found == ["main1", "ps1", "ps2", "ps3", "worker1", "worker2"]
+
+
+def test_a_container_that_the_engine_is_removing_does_not_hide_the_logs_of_others() -> None:
+    """An engine answers 409 for its log. The end of a session reads the logs first, so it would never remove such a container."""
+    main, sub = plan(request(cluster_size=2), ["a", "a"]).containers
+
+    def listed(container: Any, state: str) -> dict[str, Any]:
+        names, labels = ["/" + container.name], dict(container.labels)
+        return {"Id": container.hostname, "Names": names, "State": state, "Labels": labels}
+
+    def logs(identity: str, *_options: Any) -> str:
+        if identity == "main1":
+            raise ConflictError("can not get logs from container which is dead or marked for removal.")
+        return "x\n"
+
+    both = [listed(main, "dead"), listed(sub, "running")]
+    engine: Any = SimpleNamespace(containers=lambda session: both, logs=logs)
+    first, second = (one["text"] for one in read_logs(engine, LogRequest("session")))
+    assert first == "(its log cannot be read: can not get logs from container which is dead or marked for removal)\n"
+    assert second == "x\n"

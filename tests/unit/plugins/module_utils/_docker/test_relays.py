@@ -11,7 +11,7 @@ import pytest
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION, RUNTIME_PATH
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import App, Port
 from ansible_collections.cluster.compute.plugins.module_utils._docker.relays import Relays, relay_body
 
@@ -71,3 +71,29 @@ def test_a_relay_leaves_the_ports_of_sessions_on_the_network_of_its_agent_alone(
     with pytest.raises(EngineError, match=refused["msg"]):
         Relays(Engine(), main, (30000, 30002)).change([App(name="web", port=8000)], [])  # type: ignore[arg-type]
     assert Engine.tried == [30002]
+
+
+def test_a_relay_whose_main1_has_ended_meanwhile_is_not_left_over() -> None:
+    """An engine answers 409 for a relay in the processes of a container that does not run."""
+
+    class Engine:
+        agent = "a"
+        there: list[str] = []
+
+        def containers(self, _session: str = "", everyone: bool = False) -> list[dict[str, Any]]:
+            return []
+
+        def create(self, name: str, _payload: dict[str, Any], _what: str) -> str:
+            self.there.append(name)
+            return name
+
+        def start(self, _identity: str, _what: str) -> None:
+            raise ConflictError("cannot join PID of a non running container")
+
+        def remove(self, identity: str, _what: str) -> None:
+            self.there.remove(identity)
+
+    main = {**MAIN, "Labels": dict(plan(request()).main.labels), "HostConfig": {"NetworkMode": "n"}}
+    with pytest.raises(ConflictError, match="cannot join PID"):
+        Relays(Engine(), main, (30000, 30002)).change([App(name="web", port=8000)], [])  # type: ignore[arg-type]
+    assert Engine.there == []

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 from samples import plan, request
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._docker import starting
+from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
 
 
 class Engine:
@@ -59,3 +61,28 @@ def test_the_files_are_made_before_the_container_that_they_are_read_from_starts(
         "start sub1",
         "send sub1 3\nall",
     ]
+
+
+def test_a_container_that_has_ended_before_it_gets_its_secrets_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine answers 409 for a program in it."""
+
+    class Ended(Engine):
+        def members(self, _session: str) -> dict[str, dict[str, Any]]:
+            return {one: {**listed, "State": "exited"} for one, listed in self._members.items()}
+
+        def inspect(self, _identity: str, _subject: str) -> dict[str, Any]:
+            return {"State": {"Status": "exited", "ExitCode": 1}}
+
+        def logs(self, *_given: Any, **_options: Any) -> str:
+            return "the bootstrap script failed\n"
+
+        def unpack(self, *_given: Any) -> None:
+            raise ConflictError("main1: the engine could not pass files on: container main1 is not running.")
+
+    made = plan(request())
+    delivery = Delivery({"token": b"x"}, {}, "")
+    start = starting.Starting(Ended(made), made, "a", {}, delivery)  # type: ignore[arg-type]
+    with pytest.raises(
+        EngineError, match=r"main1: on a the container ended with exit code 1 .*bootstrap script failed"
+    ):
+        start.carry_out([(made.main, {"Id": "main1", "State": "created"})], 1)
