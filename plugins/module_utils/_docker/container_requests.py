@@ -17,7 +17,7 @@ from typing import Any, Callable, Deque, Iterable, Iterator, Sequence, Tuple
 
 from .._core.constants import LABEL_FOLDERS, RUNTIME_PATH
 from .._core.documents import Json
-from .._core.errors import EngineError, visible
+from .._core.errors import ConflictError, EngineError, visible
 from .._core.waiting import deadline_in, retry_until, wait_until
 from .connection import Connection
 
@@ -144,8 +144,9 @@ class ContainerRequests(Connection):
             client.kill(identity, "SIGTERM")
 
     def stop(self, identity: str, grace: int, subject: str = "") -> None:
+        """Stop a container. A container that is gone is no error."""
         with self._asking("stop it", subject) as client:
-            client.stop(identity, timeout=grace)
+            self._or_none(client.stop, identity, timeout=grace)
 
     def remove(self, identity: str, subject: str = "") -> None:
         """Remove a container, running or not, with its anonymous volumes. A container that is gone is no error."""
@@ -307,8 +308,17 @@ class ContainerRequests(Connection):
 
     def read_file(self, identity: str, path: str, subject: str = "", most: int = LONGEST_FILE) -> bytes | None:
         """A file's first bytes, with symlinks followed inside the container; b"" if it is not a file, None if nothing is there."""
-        if self._looks_inside(identity, subject):
-            return self._read_inside(identity, path, subject, most)
+        for _attempt in range(_MOST_READS):
+            if not self._looks_inside(identity, subject):
+                return self._read_outside(identity, path, subject, most)
+            # The end of a container ends the program that reads, too, or comes before it.
+            with suppress(ConflictError):
+                code, content = self._read_inside(identity, path, subject, most)
+                if code in (0, _ABSENT):
+                    return None if code == _ABSENT else content
+        raise EngineError(f"{subject or self.where}: {path} cannot be read; run this again.", self.agent)
+
+    def _read_outside(self, identity: str, path: str, subject: str, most: int) -> bytes | None:
         for _hop in range(MOST_LINKS):
             member, content = self._untorn(identity, path, subject, most)
             if member is None or not member.issym():
@@ -331,13 +341,12 @@ class ContainerRequests(Connection):
             return False
         return bool((found.get("State") or {}).get("Running"))
 
-    def _read_inside(self, identity: str, path: str, subject: str, most: int) -> bytes | None:
+    def _read_inside(self, identity: str, path: str, subject: str, most: int) -> Tuple[int, bytes]:
         script = '[ -e "$1" ] || exit %d; [ ! -f "$1" ] || exec "$0" head -c "$2" "$1"' % _ABSENT
         with self._asking(f"read {path}", subject) as client:
             command = [*_SHELL, script, _BUSYBOX, path, str(most)]
             made = client.exec_create(identity, command, stderr=False, user="0:0")
-            code, content = self._run(client, made["Id"], subject, most)
-        return None if code == _ABSENT else content
+            return self._run(client, made["Id"], subject, most)
 
     def _untorn(self, identity: str, path: str, subject: str, most: int) -> tuple[tarfile.TarInfo | None, bytes | None]:
         """The entry of a file. The engine cuts the archive short, without an error, if a program shortens the file meanwhile."""

@@ -17,7 +17,7 @@ import docker
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_FOLDERS, LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.container_requests import (
@@ -116,10 +116,10 @@ def test_a_file_that_is_written_meanwhile_is_read_again(monkeypatch: pytest.Monk
 class Program:
     """A client with a program in a container that writes ``text``, and ends after so many looks at it."""
 
-    def __init__(self, text: bytes, looks: int, *, closes: bool = True) -> None:
+    def __init__(self, text: bytes, looks: int, *, closes: bool = True, code: int = 3) -> None:
         self._near, self._far = socket.socketpair()
         self._far.sendall(frame(text))
-        self._left = looks
+        self._left, self._code = looks, code
         if closes:
             self._far.close()
 
@@ -135,7 +135,7 @@ class Program:
 
     def exec_inspect(self, _program: str) -> dict[str, Any]:
         self._left -= 1
-        return {"Running": True, "ExitCode": None} if self._left >= 0 else {"Running": False, "ExitCode": 3}
+        return {"Running": True, "ExitCode": None} if self._left >= 0 else {"Running": False, "ExitCode": self._code}
 
     def inspect_container(self, _identity: str) -> dict[str, Any]:
         return {"Config": {"Labels": {LABEL_FOLDERS: "[]"}}, "State": {"Running": True}}
@@ -150,7 +150,7 @@ def running(monkeypatch: pytest.MonkeyPatch, program: Program) -> Engine:
 
 def test_the_exit_code_may_come_after_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
     assert running(monkeypatch, Program(b"text\n", 1)).execute("main", ["true"]) == (3, "text")
-    assert running(monkeypatch, Program(b"text\n", 1)).read_file("main", "/run/state") == b"text\n"
+    assert running(monkeypatch, Program(b"text\n", 1, code=0)).read_file("main", "/run/state") == b"text\n"
 
 
 @pytest.mark.parametrize("closes", [True, False])
@@ -220,3 +220,41 @@ def test_a_container_starts_when_busy_managers_of_the_swarm_have_time(reason: st
     with nullcontext() if tries > 1 else pytest.raises(EngineError, match=reason):
         engine.start("1234", "main1")
     assert client.tries == tries
+
+
+def test_a_container_that_another_end_has_removed_needs_no_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two ends of a session at the same time: the second lists what the first is removing."""
+
+    def stop(_identity: str, **_options: int) -> None:
+        raise docker.errors.NotFound("No such container")
+
+    engine = Engine("unix:///nowhere", agent="a")
+    monkeypatch.setattr(engine, "_borrow", lambda: SimpleNamespace(stop=stop))
+    engine.stop("main", 0, "main1")
+
+
+def test_what_a_program_could_not_read_is_no_empty_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of a container sends TERM to that program, too: a batch command would seem to have ended with 255."""
+    for code, content in ((0, b"text\n"), (44, None)):
+        assert running(monkeypatch, Program(b"text\n", 0, code=code)).read_file("main", "/run/state") == content
+    engine = running(monkeypatch, Program(b"", 0))
+    monkeypatch.setattr(engine, "_run", lambda *_given: (143, b""))
+    with pytest.raises(EngineError, match="main1: /run/state cannot be read; run this again"):
+        engine.read_file("main", "/run/state", "main1")
+
+
+def test_a_file_of_a_container_that_has_just_ended_is_read_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ended(Torn):
+        """Runs at the first look, and at no later one."""
+
+        looks = iter((True, False))
+
+        def inspect_container(self, _identity: str) -> dict[str, Any]:
+            return {"Config": {"Labels": {LABEL_FOLDERS: "[]"}}, "State": {"Running": next(self.looks)}}
+
+        def exec_create(self, *_given: Any, **_options: Any) -> dict[str, str]:
+            raise ConflictError("container main is not running")
+
+    engine, client = Engine("unix:///nowhere", agent="a"), Ended(0)
+    monkeypatch.setattr(engine, "_asking", lambda *_subject: nullcontext(client))
+    assert engine.read_file("main", "/run/state", "main1") == b"running\n"
