@@ -83,6 +83,10 @@ class Connection:
     @contextmanager
     def _asking(self, what: str, subject: str = "") -> Iterator[Any]:
         """Lend a client, and turn its error into one sentence: what failed, for which container, and why."""
+        from urllib3.exceptions import (
+            HTTPError,
+        )  # a library of the SDK, which passes on its errors in the middle of an answer
+
         errors = self._sdk.errors
         try:
             client = self._borrow()
@@ -94,7 +98,7 @@ class Connection:
             sentence = self._sentence(what, subject, error)
             kind = ConflictError if error.status_code == HTTP_CONFLICT else EngineError
             raise (TakenError if is_taken(sentence) else kind)(sentence, self.agent) from error
-        except (errors.DockerException, OSError) as error:  # requests' own errors are OSErrors
+        except (errors.DockerException, HTTPError, OSError) as error:  # requests' own errors are OSErrors
             kind = LateError if _root(error) == _LATE else UnreachableError
             raise kind(self._silence(subject, error), self.agent) from error
         # A client is not used again after an error: its connection may be in any state.

@@ -18,7 +18,7 @@ from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError, StateError
 from .._core.image_reference import copy_name, digest_of, own_digest, registry_of, split
 from .._core.units import show_bytes
-from .client import Engine, UnreachableError
+from .client import Engine, LateError, UnreachableError
 from .connection import AbsentError, clean
 from .image_archive import proven_ids, remove_names
 from .reports import architecture, content_of, image_entry
@@ -28,6 +28,7 @@ REGISTRY_TIMEOUT = 10
 # Seconds without progress of an engine: it may be busy with a layer of many gigabytes.
 STALL = 600
 CHUNK = 1 << 20
+_LATE = "%s did not %s in time; raise session_pull_timeout, or check its network."
 _CONTAINERD, CONTAINERD_CONFIG = "/run/containerd/containerd.sock", "/etc/containerd/config.toml"
 LOADED = re.compile(r"Loaded image ID: (sha256:[0-9a-f]{64})")
 
@@ -68,7 +69,7 @@ class ImageEngine(Engine):
         self, repository: str, tag: str, auth: Dict[str, str] | None, deadline: float, listen: Listener | None = None
     ) -> None:
         what = f"pull image {repository}{'@' if ':' in tag else ':'}{tag}"
-        with self._asking(what) as client:
+        with self._in_time(what), self._asking(what) as client:
             header = self._sdk.auth.encode_header(auth) if auth else None
             header = header or self._sdk.auth.get_config_header(client, registry_of(repository))
             answer = client._post(
@@ -76,10 +77,18 @@ class ImageEngine(Engine):
                 params={"fromImage": repository, "tag": tag},
                 headers={"X-Registry-Auth": header} if header else {},
                 stream=True,
-                timeout=STALL,
+                timeout=max(1.0, min(STALL, deadline - time.monotonic())),
             )
             client._raise_for_status(answer)
             self._follow(client._stream_helper(answer, decode=True), what, deadline, listen)
+
+    @contextmanager
+    def _in_time(self, what: str) -> Iterator[None]:
+        """An engine that waits for a registry is silent, and answers all other requests."""
+        try:
+            yield
+        except LateError as error:
+            raise EngineError(_LATE % (self._speaker(""), what), self.agent) from error
 
     def load(self, archive: Any) -> str:
         """Load an archive of one image, and return the image's ID; empty if the engine does not name it."""
@@ -88,10 +97,9 @@ class ImageEngine(Engine):
         found = LOADED.search(output)
         return found.group(1) if found else ""
 
-    def save(self, identity: str, archive: Any) -> None:
+    def saved(self, identity: str) -> Iterator[bytes]:
         with self._asking(f"save image {identity[:19]}") as client:
-            for chunk in client.get_image(identity, CHUNK):
-                archive.write(chunk)
+            yield from client.get_image(identity, CHUNK)
 
     def image_ids(self) -> Set[str]:
         with self._asking("list its images") as client:
@@ -121,8 +129,7 @@ class ImageEngine(Engine):
                 reason = clean(str(event["error"])).rstrip(".")
                 raise EngineError(f"{self._speaker('')} could not {what}: {reason}.", self.agent)
             if time.monotonic() > deadline:
-                message = "%s did not %s in time; raise session_pull_timeout, or check its network."
-                raise EngineError(message % (self._speaker(""), what), self.agent)
+                raise EngineError(_LATE % (self._speaker(""), what), self.agent)
         return "".join(lines)
 
 
@@ -226,11 +233,15 @@ def save(engine: ImageEngine, identity: str, path: str, size: int) -> None:
     if free_below(folder) < size:
         message = "%s: %s does not have %s free for an archive of the image; free some space there."
         raise StateError(message % (engine.agent, folder, show_bytes(size)), engine.agent)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as archive:
-        owner = os.stat(folder)
-        if os.geteuid() == 0:
-            os.fchown(archive.fileno(), owner.st_uid, owner.st_gid)
-        engine.save(identity, archive)
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as archive:
+            owner = os.stat(folder)
+            if os.geteuid() == 0:
+                os.fchown(archive.fileno(), owner.st_uid, owner.st_gid)
+            archive.writelines(engine.saved(identity))
+    except OSError as error:
+        message = "%s: %s cannot hold the archive of the image: %s; free some space there."
+        raise StateError(message % (engine.agent, folder, error.strerror or error), engine.agent) from error
 
 
 def load(engine: ImageEngine, options: Json) -> Json:

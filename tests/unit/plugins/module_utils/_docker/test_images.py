@@ -6,8 +6,13 @@
 from __future__ import annotations
 
 import itertools
+import resource
+import threading
 import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from socketserver import ThreadingUnixStreamServer
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,9 +20,10 @@ import docker
 import pytest
 from engine_lab import archive
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker import images
-from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import AbsentError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import AbsentError, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.images import (
     ImageEngine,
     PullCount,
@@ -171,3 +177,76 @@ def test_the_space_for_images_is_looked_up_where_the_engine_stores_them(
     monkeypatch.setattr(images, "CONTAINERD_CONFIG", str(tmp_path / "config.toml"))
     monkeypatch.setattr(images.os.path, "exists", lambda _path: False)
     assert images.image_folder(info) == folder
+
+
+class Stalled(BaseHTTPRequestHandler):
+    """An engine that answers, and whose registry sends nothing more of an image."""
+
+    protocol_version = "HTTP/1.1"
+    address_string = log_message = lambda *_given: ""  # type: ignore[assignment]
+
+    def do_GET(self) -> None:
+        self._begin()
+        self.wfile.write(b"2\r\n{}\r\n0\r\n\r\n")
+
+    def do_POST(self) -> None:
+        self._begin()
+        self.wfile.write(b'15\r\n{"status": "Pulling"}\r\n')
+        self.server.ended.wait(60)  # type: ignore[attr-defined]
+        self.close_connection = True
+
+    def _begin(self) -> None:
+        self.send_response(200)
+        self.send_header("Api-Version", "1.41")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+
+
+PULLED = {"name": "registry.site/x:1", "digests": [], "identity_token": None, "username": None, "password": None}
+
+
+@pytest.fixture
+def stalled(tmp_path: Path) -> Iterator[ThreadingUnixStreamServer]:
+    path = str(tmp_path / "engine")
+    with ThreadingUnixStreamServer(path, Stalled) as server:
+        server.ended = threading.Event()  # type: ignore[attr-defined]
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.ended.set()  # type: ignore[attr-defined]
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(("stall", "seconds"), [(0.3, 600), (600, 0.3)])
+def test_an_image_of_which_nothing_more_arrives_can_be_copied_from_another_agent(
+    stalled: ThreadingUnixStreamServer, monkeypatch: pytest.MonkeyPatch, stall: float, seconds: float
+) -> None:
+    """The engine answers all other requests."""
+    monkeypatch.setattr(images, "STALL", stall)
+    engine = ImageEngine(f"unix://{stalled.server_address}", 60, "a1")
+    reason = images.pull(engine, engine, PULLED, deadline_in(seconds))
+    assert reason.startswith("The engine of a1 did not pull image registry.site/x:1 in time")
+
+
+def test_an_engine_that_ends_during_a_pull_does_not_answer(stalled: ThreadingUnixStreamServer) -> None:
+    stalled.ended.set()  # type: ignore[attr-defined]
+    engine = ImageEngine(f"unix://{stalled.server_address}", 60, "a1")
+    with pytest.raises(UnreachableError, match="The engine of a1 does not answer at unix://"):
+        images.pull(engine, engine, PULLED, deadline_in(600))
+
+
+def test_a_full_disk_is_not_an_engine_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = ImageEngine("unix:///nowhere", 60, "a1")
+    client = SimpleNamespace(get_image=lambda *_given: iter([b"x" * (1 << 20)] * 8))
+    monkeypatch.setattr(engine, "_borrow", lambda: client)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, before[1]))
+    try:
+        with pytest.raises(
+            StateError, match=f"a1: {tmp_path} cannot hold the archive of the image: File too large; free"
+        ):
+            images.save(engine, "sha256:0", str(tmp_path / "image.tar"), 0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
