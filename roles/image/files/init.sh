@@ -283,7 +283,9 @@ if [ -s "$config/apps" ]; then
 fi
 run_sshd &
 sshd=$!
-keep_limits &
+keep_lifetime &
+helpers="$helpers $!"
+keep_idle &
 helpers="$helpers $!"
 wait "$sshd"
 say "sshd ended with exit code $?"
