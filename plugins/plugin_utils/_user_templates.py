@@ -23,6 +23,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from ..module_utils._core.errors import InputError
 from ..module_utils._core.model import Container, Plan
 from ..module_utils._core.names import check_environment_size
+from ..module_utils._core.paths import read
 from ..module_utils._core.topology import Member
 from ..module_utils._planning.request import Request
 
@@ -87,7 +88,7 @@ def _bounded_time() -> Iterator[None]:
 @contextmanager
 def _bounded_memory() -> Iterator[None]:
     """Without /proc, memory has no bound here."""
-    used = _used_memory()
+    used = int((read("/proc/self/statm").split() or ["0"])[0]) * resource.getpagesize()
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     wanted = used + MEMORY
     if not used or 0 <= soft < wanted or 0 <= hard < wanted:
@@ -98,14 +99,6 @@ def _bounded_memory() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
-def _used_memory() -> int:
-    try:
-        with open("/proc/self/statm", encoding="ascii") as status:
-            return int(status.read().split()[0]) * resource.getpagesize()
-    except OSError:
-        return 0
 
 
 def render_environment(request: Request, plan: Plan) -> List[Dict[str, str]]:

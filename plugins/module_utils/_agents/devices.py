@@ -17,9 +17,10 @@ from typing import Callable, Iterable, Iterator, List, Mapping, Sequence, Tuple
 from .._core.constants import MIG_DEVICE, ROCE_V2
 from .._core.documents import Json
 from .._core.model import Gpu
+from .._core.paths import read
 from .._core.reports import GpuSharing
 from .._docker.device_nodes import amd_gpus, gid_of, mps_fault
-from .host import own_addresses, read
+from .host import own_addresses
 from .nvidia import Seen, listed_gpus, output_of, sizes
 
 # What limits a part of a GPU: nothing, NVIDIA's MPS, or its MIG.
@@ -39,11 +40,7 @@ def all_gpus(has_runtime: bool) -> List[str]:
     return (gpu_ids() if has_runtime else []) + list(amd_gpus())
 
 
-def list_devices() -> str:
-    return output_of("-L")
-
-
-def gpu_ids(proc: str = "/proc", ask: Callable[[], str] = list_devices) -> List[str]:
+def gpu_ids(proc: str = "/proc", ask: Callable[[], str] = lambda: output_of("-L")) -> List[str]:
     """The UUIDs of the GPUs and MIG devices that a container can get.
 
     Before its first use the kernel shows a GPU as ``GPU-????????-…``, and it never shows MIG devices. ``nvidia-smi`` is asked only

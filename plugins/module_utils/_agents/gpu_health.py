@@ -14,9 +14,9 @@ import re
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 from xml.etree import ElementTree
 
+from .._core.paths import read
 from .._core.reports import GREEN, RED, YELLOW, GpuHealth
 from .._docker.device_nodes import nvidia_only
-from .host import read
 from .nvidia import Log, Seen, listed_gpus, one_line, output_of, text_of
 
 Fault = Tuple[str, str]

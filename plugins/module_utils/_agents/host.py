@@ -16,6 +16,7 @@ from typing import Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from .._core import bounded
 from .._core.documents import Json
+from .._core.paths import read
 from .._core.resident import asking
 from .._docker.payloads import Limits
 from .._docker.reports import engine_entry, session_of
@@ -217,14 +218,6 @@ def swarm_cluster(data_root: str) -> str:
     der = ssl.PEM_cert_to_DER_cert(first.group(0)) if first else b""
     _before, found, after = der.partition(ORGANIZATION)
     return after[2 : 2 + after[1]].decode("ascii", "replace") if found else ""
-
-
-def read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 def _peer(docker_host: str) -> int:

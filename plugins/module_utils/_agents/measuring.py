@@ -18,8 +18,8 @@ from typing import Collection, Dict, Iterator, Sequence
 from .._core.documents import Json
 from .._core.errors import ConflictError, EngineError
 from .._core.parallel import run_all
+from .._core.paths import read
 from .._docker.client import Engine
-from .host import read
 
 ROOT = "/sys/fs/cgroup"
 # An engine's ID of a container is the whole name of its group, or a part of it: docker-<ID>.scope.

@@ -105,7 +105,8 @@ def set_roles(engine: SwarmEngine, nodes: Sequence[str], role: str, deadline: fl
     listed = engine.nodes()
     wanted = [node for node in nodes if node in listed and listed[node]["Spec"].get("Role") != role]
     for node in [] if check else wanted:
-        persist(partial(_set_role, engine, node, role), deadline)
+        # A node's version changes with its heartbeats, so each try reads it again.
+        persist(lambda node=node: engine.set_role(engine.nodes()[node], role), deadline)  # type: ignore[misc]
         _await_role(engine, node, role, deadline)
     return wanted
 
@@ -117,11 +118,6 @@ def remove_nodes(engine: SwarmEngine, nodes: Sequence[str], deadline: float, *, 
     for node in [] if check else wanted:
         persist(partial(engine.remove_node, node), deadline)
     return wanted
-
-
-def _set_role(engine: SwarmEngine, node: str, role: str) -> None:
-    """One try. A node's version changes with its heartbeats, so each try reads it again."""
-    engine.set_role(engine.nodes()[node], role)
 
 
 def _active(engine: Engine, deadline: float) -> Json:

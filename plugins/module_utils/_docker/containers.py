@@ -225,12 +225,13 @@ class AgentContainers:
             return self.engine.create(container.name, body, container.hostname)
         except ConflictError as error:
             holder = self.engine.inspect(container.name, container.hostname)
-            if holder is None or _is_ours(holder, self.plan):
+            labels = ((holder or {}).get("Config") or {}).get("Labels") or {}
+            if holder is None or labels.get(LABEL_SESSION) == self.plan.session.id:
                 raise
             message = "%s: on %s the name %s is used by container %s, which does not belong to this session; remove or rename it."
             values = (container.hostname, self.agent, container.name, holder["Id"][:12])
             # What an ended session has left is removed by the next command.
-            is_of_session = claims({"Names": [holder["Name"]], "Labels": holder["Config"].get("Labels")})
+            is_of_session = claims({"Names": [holder["Name"]], "Labels": labels})
             kind = ConflictError if is_of_session else TakenError
             raise kind(message % values, self.agent) from error
 
@@ -266,11 +267,6 @@ def required_action(container: Container, listed: Json | None, launch: str, agen
         )
         raise StateError(message % (container.hostname, agent), agent)
     return ""
-
-
-def _is_ours(inspected: Json, plan: Plan) -> bool:
-    labels = (inspected.get("Config") or {}).get("Labels") or {}
-    return labels.get(LABEL_SESSION) == plan.session.id
 
 
 # An engine mounts any volume by its name, so the collection decides which existing volumes a session may mount.

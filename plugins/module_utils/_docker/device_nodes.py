@@ -20,6 +20,7 @@ from typing import Dict, List, Mapping, Sequence
 from .._core.constants import RDMA_FOLDER
 from .._core.documents import Json
 from .._core.errors import StateError
+from .._core.paths import read
 
 # An AMD GPU is named by its address on the PCI bus, because the number of its node can change at a start of the host.
 _AMD = "AMD-"
@@ -40,7 +41,7 @@ def amd_gpus(sys: str = "/sys", dev: str = "/dev") -> Dict[str, str]:
     for folder in glob.glob(f"{sys}/class/drm/renderD*"):
         node = os.path.basename(folder)
         address = os.path.basename(os.path.realpath(folder + "/device"))
-        if _vendor(folder + "/device/vendor") == _VENDOR and re.match(r"renderD[0-9]+$", node):
+        if read(folder + "/device/vendor").strip() == _VENDOR and re.match(r"renderD[0-9]+$", node):
             found[_AMD + address] = "/dev/dri/" + node
     return dict(sorted(found.items()))
 
@@ -95,14 +96,6 @@ def device_groups(devices: Sequence[Json]) -> List[int]:
             continue
         found.add(status.st_gid)
     return sorted(found - {0})
-
-
-def _vendor(path: str) -> str:
-    try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
 
 
 def gid_of(address: str) -> str:

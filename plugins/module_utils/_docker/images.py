@@ -17,6 +17,7 @@ from .._core.counting import progress_file
 from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError, StateError
 from .._core.image_reference import copy_name, digest_of, own_digest, registry_of, split
+from .._core.paths import read
 from .._core.units import show_bytes
 from .client import Engine, LateError, UnreachableError
 from .connection import AbsentError, clean
@@ -156,10 +157,7 @@ def image_folder(info: Json) -> str:
     is_of_host = address == _CONTAINERD if address else os.path.exists(_CONTAINERD)
     if not (is_of_host and any("snapshotter" in str(pair) for pair in info.get("DriverStatus") or ())):
         return own
-    content = ""
-    with suppress(OSError), open(CONTAINERD_CONFIG, encoding="utf-8", errors="replace") as file:
-        content = file.read()
-    found = re.search(r"^root *= *[\"']([^\"']+)", content, re.MULTILINE)
+    found = re.search(r"^root *= *[\"']([^\"']+)", read(CONTAINERD_CONFIG), re.MULTILINE)
     return found.group(1) if found else "/var/lib/containerd"
 
 

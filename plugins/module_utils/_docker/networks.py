@@ -32,8 +32,10 @@ def present(engine: Engine, plan: Plan, check: bool) -> Json:
         same = shape(plan.network)
         network = {**same, "id": "", "session": plan.session.id}
         return {"changed": False, "network": network, "removed": [], "diff": {"before": same, "after": same}}
-    if plan.network.driver == "overlay":
-        _must_manage(engine)
+    if plan.network.driver == "overlay" and not _manages(engine):
+        # A worker can list an overlay that no longer exists, and cannot create an overlay.
+        message = "An overlay network can only be created on a Swarm manager; run provision_agents.yml, or run this on a manager."
+        raise StateError(message, engine.agent)
     wanted = shape(plan.network)
     found = [network for network in engine.networks(everyone=True) if network["Name"] == plan.network.name]
     for network in found:
@@ -144,13 +146,6 @@ def _differences(found: Json, network: Network) -> List[str]:
 def _manages(engine: Engine) -> bool:
     swarm = engine.info().get("Swarm") or {}
     return bool(swarm.get("ControlAvailable"))
-
-
-def _must_manage(engine: Engine) -> None:
-    """Refuse a worker: it can list an overlay that no longer exists, and cannot create an overlay."""
-    if not _manages(engine):
-        message = "An overlay network can only be created on a Swarm manager; run provision_agents.yml, or run this on a manager."
-        raise StateError(message, engine.agent)
 
 
 def _removable(engine: Engine, networks: List[Json]) -> List[Json]:

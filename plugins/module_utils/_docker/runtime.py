@@ -92,7 +92,12 @@ def install_runtime(engine: Engine, image: str, scripts: Scripts, *, check: bool
         raise EngineError(message % (engine.agent, image), engine.agent)
     version = digest([content_of(found), scripts.edition])
     name = RUNTIME_VOLUME_PREFIX + version
-    _refuse_foreign(engine, name, version)
+    same_name = engine.volume(name)
+    if same_name is not None and (same_name.get("Labels") or {}).get(LABEL_RUNTIME) != version:
+        message = (
+            "%s: the engine has a volume %s without the label %s=%s, so it is not the SSH runtime; remove or rename it."
+        )
+        raise StateError(message % (engine.agent, name, LABEL_RUNTIME, version), engine.agent)
     volumes = engine.volumes(LABEL_RUNTIME)
     is_filled = newest([volume for volume in volumes if volume["Name"] in (name, name + COMPLETE)], "") == name
     if not is_filled and not check:
@@ -100,15 +105,6 @@ def install_runtime(engine: Engine, image: str, scripts: Scripts, *, check: bool
     others = [volume["Name"] for volume in volumes if volume["Name"] not in (name, name + COMPLETE)]
     removed = [] if check else _remove_unused(engine, others)
     return {"changed": not is_filled or bool(removed), "volume": name, "removed": removed}
-
-
-def _refuse_foreign(engine: Engine, name: str, version: str) -> None:
-    volume = engine.volume(name)
-    if volume is not None and (volume.get("Labels") or {}).get(LABEL_RUNTIME) != version:
-        message = (
-            "%s: the engine has a volume %s without the label %s=%s, so it is not the SSH runtime; remove or rename it."
-        )
-        raise StateError(message % (engine.agent, name, LABEL_RUNTIME, version), engine.agent)
 
 
 def _fill(engine: Engine, name: str, image: str, scripts: Scripts, version: str) -> None:

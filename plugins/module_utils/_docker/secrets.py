@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 import shlex
 import tarfile
 import time
 from dataclasses import dataclass
 from typing import List, Mapping, Tuple
 
+from .._core.documents import sealed, unsealed
 from .._core.model import User
 
 
@@ -33,14 +33,12 @@ class Delivery:
         return f"Delivery({','.join(self.contents)})"
 
     def to_text(self) -> str:
-        """The delivery as base64, so that no part of it equals another value when Ansible censors results."""
         files = {name: base64.b64encode(content).decode() for name, content in self.contents.items()}
-        document = {"contents": files, "variables": dict(self.variables), "set_env": self.set_env}
-        return base64.b64encode(json.dumps(document).encode()).decode()
+        return sealed({"contents": files, "variables": dict(self.variables), "set_env": self.set_env})
 
     @classmethod
     def from_text(cls, text: str) -> Delivery:
-        document = json.loads(base64.b64decode(text, validate=True))
+        document = unsealed(text)
         contents = {name: base64.b64decode(content) for name, content in document["contents"].items()}
         return cls(contents, document["variables"], document["set_env"])
 

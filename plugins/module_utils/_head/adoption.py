@@ -49,7 +49,8 @@ def adopted_rows(agents: Iterable[Agent], known: Set[str]) -> List[Row]:
     found: Dict[str, ObservedContainer] = {}
     for agent in agents:
         for container in agent.containers:
-            if container.session not in known and _is_adoptable(container):
+            has_run = container.state in _HAS_RUN
+            if has_run and container.session not in known and container.describes_session:
                 found.setdefault(container.session, container)
     rows = [
         Row(
@@ -169,10 +170,6 @@ def _is_of(row: Row, container: ObservedContainer) -> bool:
 def _age(container: ObservedContainer) -> Tuple[float, int]:
     """A key that sorts older containers first. Each change of the size gives the containers that it adds labels of their own."""
     return float(container.data.get("created") or 0.0), int(container.data.get("rank") or 0)
-
-
-def _is_adoptable(container: ObservedContainer) -> bool:
-    return container.state in _HAS_RUN and container.describes_session
 
 
 def _chosen_again(member: Member, request: Request, free: FreeCapacity | None) -> Resources:

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 import shlex
 import time
@@ -87,19 +85,6 @@ def _exports(environment: Mapping[str, str]) -> str:
     'export A=\'it\'"\'"\'s\'\n'
     """
     return "".join(f"export {name}={shlex.quote(text)}\n" for name, text in sorted(environment.items()))
-
-
-def show_tokens(tokens: Mapping[str, str]) -> str:
-    """The tokens as one text, so that no part of it equals another value when Ansible censors results."""
-    return base64.b64encode(json.dumps(dict(tokens)).encode()).decode()
-
-
-def parse_tokens(text: str) -> Dict[str, str]:
-    """
-    >>> parse_tokens(show_tokens({"lab": "0f"}))
-    {'lab': '0f'}
-    """
-    return {str(name): str(token) for name, token in json.loads(base64.b64decode(text, validate=True)).items()}
 
 
 @dataclass(frozen=True)

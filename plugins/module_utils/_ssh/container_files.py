@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from dataclasses import asdict, dataclass, field
 from typing import Dict, List, Mapping, Sequence, Set, Tuple
 
 from .._core.constants import CONFIG_FOLDER, RESTART_ALL, RUNTIME_PATH
-from .._core.documents import Json, digest, sparse
+from .._core.documents import Json, digest, sealed, sparse, unsealed
 from .._core.errors import ComputeError
 from .._core.model import Container, Session, User
 from .._core.names import installed_mark, run_folder
@@ -57,12 +55,11 @@ class Bundle:
         return f"Bundle({','.join(self.hosts)})"
 
     def to_text(self) -> str:
-        """The bundle as base64, so that no part of it equals another value when Ansible censors results."""
-        return base64.b64encode(json.dumps(asdict(self)).encode()).decode()
+        return sealed(asdict(self))
 
     @classmethod
     def from_text(cls, text: str) -> Bundle:
-        data = json.loads(base64.b64decode(text, validate=True))
+        data = unsealed(text)
         hosts = {name: HostIdentity(**values) for name, values in data.pop("hosts").items()}
         return cls(hosts=hosts, **data)
 

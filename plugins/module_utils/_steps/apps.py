@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from .._core.documents import Json
+from .._core.documents import Json, unsealed
 from .._core.model import App, User
 from .._core.names import container_id
 from .._docker.apps import Apps
@@ -15,7 +15,7 @@ from .._docker.client import Engine
 from .._docker.data_folders import check_mounts_answer
 from .._docker.relays import Relays
 from .._planning.addresses import parse_port_range
-from .._ssh.app_files import INDEX, AppInstaller, parse_index, parse_tokens, running
+from .._ssh.app_files import INDEX, AppInstaller, parse_index, running
 from .step import Agent
 
 
@@ -43,7 +43,7 @@ def change(
     """Add, restart and remove apps, and wait for what is started. Relays publish the ports of apps that the launch did not."""
     observed, wanted = _observed(agent, session, hostname), running([App.from_json(app) for app in apps])
     installer = AppInstaller(observed, User.from_json(user), agent.check)
-    changed = installer.change(wanted, parse_tokens(tokens), restart, remove)
+    changed = installer.change(wanted, unsealed(tokens), restart, remove)
     if not agent.check:
         observed.wait([*(app.name for app in wanted), *restart], deadline)
     relays = Relays(observed.engine, observed.listed(), parse_port_range(ports), agent.check)

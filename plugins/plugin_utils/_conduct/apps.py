@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, List, Mapping, Sequence, Tuple
 
-from ...module_utils._core.documents import Json, picked
+from ...module_utils._core.documents import Json, picked, sealed
 from ...module_utils._core.errors import ComputeError, InputError
 from ...module_utils._core.model import App, Plan
 from ...module_utils._core.names import local_port
 from ...module_utils._core.topology import kept_apps
-from ...module_utils._ssh.app_files import running, show_tokens
+from ...module_utils._ssh.app_files import running
 from ...module_utils._ssh.keys import Identity
 from ...module_utils._text.views import tunnel, tunnel_entry
 from .. import _app_urls as app_urls
@@ -45,7 +45,7 @@ def change_apps(play: Play, name: str, params: Json, agents: Mapping[str, str] |
     apps = running([App.from_json(app) for app in params.get("apps") or ()])
     _check_policy(play, str(document["session"]["owner"]), apps, params)
     own = {
-        "tokens": show_tokens({app.name: identity.app_token(app.name) for app in apps}),
+        "tokens": sealed({app.name: identity.app_token(app.name) for app in apps}),
         "user": {key: document["session"]["user"][key] for key in ("uid", "gid")},
     }
     with play.phase("apps"):
@@ -69,7 +69,7 @@ def added_apps(play: Play, plan: Plan, listed: Plan) -> List[Json]:
     artifacts = Artifacts(play.artifacts, plan.session.name)
     added = app_urls.added(plan, artifacts)
     names = [str(one["name"]) for one in added] + [app.name for app in running(plan.session.apps)]
-    options = {"session": plan.session.id, "user": picked(plan.session.user, "uid", "gid"), "tokens": show_tokens({})}
+    options = {"session": plan.session.id, "user": picked(plan.session.user, "uid", "gid"), "tokens": sealed({})}
     try:
         found = play.on(plan.main.agent, "apps.change", options) if names else {"apps": [], "relays": []}
     except ComputeError:  # no reason to undo a session that is verified

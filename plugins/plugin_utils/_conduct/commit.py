@@ -43,7 +43,9 @@ def commit(play: Play, settings: Json) -> Json:
     play.say(str(measured["message"]))
     if play.check:
         return {"changed": True, "image": image, "id": ""}
-    made = _made(play, agent, {"wanted": wanted, "deadline": settings["session_commit_timeout"]})
+    params = {"wanted": wanted, "deadline": settings["session_commit_timeout"]}
+    with play.phase("commit"):
+        made = play.counted([agent], "image.commit", params)[agent]["image"]
     play.say(f"Image {image} is {made['id']} on {agent}")
     _spread(play, image, owner, [agent, *others])
     return {"changed": True, "image": image, "id": made["id"]}
@@ -60,11 +62,6 @@ def _reached(play: Play, image: str, owner: str) -> List[str]:
         message = "%s cannot be reached; a former image of this name stays there until a launch replaces it."
         play.warn(message % ", ".join(lost))
     return [agent for agent in found if agent not in lost]
-
-
-def _made(play: Play, agent: str, params: Json) -> Json:
-    with play.phase("commit"):
-        return dict(play.counted([agent], "image.commit", params)[agent]["image"])
 
 
 def _spread(play: Play, image: str, owner: str, agents: List[str]) -> None:

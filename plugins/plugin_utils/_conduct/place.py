@@ -145,7 +145,8 @@ def _until_placed(play: Play, asked: Asked, options: Json, reports: Reports, avo
             used[0] = collect_reports(play, asked.request.image, asked.folders, is_shown=False)
         queued = asked.queued or (decision["session"]["id"] if decision and not play.check else "")
         decision.clear()
-        decision.update(_attempt(play, {**options, "queued": queued, "agents": used[0].avoiding(avoided)}))
+        agents = [avoided.added_to(report) for report in used[0].agents]
+        decision.update(_attempt(play, {**options, "queued": queued, "agents": agents}))
         return bool(decision["outcome"] != "pending")
 
     wait_until(is_decided, deadline_in(_patience(play, asked)), _INTERVAL, _LONGEST_INTERVAL)

@@ -87,9 +87,6 @@ class Reports:
     def reachable(self) -> List[str]:
         return [str(report["name"]) for report in self.agents if report.get("reachable")]
 
-    def avoiding(self, avoided: Avoided) -> List[Json]:
-        return [avoided.added_to(report) for report in self.agents]
-
     def updated(self, newer: Reports) -> Reports:
         """These reports, of which some are replaced by newer ones."""
         replaced = {report["name"]: report for report in newer.agents}
