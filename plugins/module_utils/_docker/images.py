@@ -70,7 +70,7 @@ class ImageEngine(Engine):
         self, repository: str, tag: str, auth: Dict[str, str] | None, deadline: float, listen: Listener | None = None
     ) -> None:
         what = f"pull image {repository}{'@' if ':' in tag else ':'}{tag}"
-        with self._in_time(what), self._asking(what) as client:
+        with self._asking(what) as client:
             header = self._sdk.auth.encode_header(auth) if auth else None
             header = header or self._sdk.auth.get_config_header(client, registry_of(repository))
             answer = client._post(
@@ -82,14 +82,6 @@ class ImageEngine(Engine):
             )
             client._raise_for_status(answer)
             self._follow(client._stream_helper(answer, decode=True), what, deadline, listen)
-
-    @contextmanager
-    def _in_time(self, what: str) -> Iterator[None]:
-        """An engine that waits for a registry is silent, and answers all other requests."""
-        try:
-            yield
-        except LateError as error:
-            raise EngineError(_LATE % (self._speaker(""), what), self.agent) from error
 
     def load(self, archive: Any) -> str:
         """Load an archive of one image, and return the image's ID; empty if the engine does not name it."""
@@ -188,6 +180,8 @@ def pull(engine: ImageEngine, impatient: ImageEngine, options: Json, deadline: f
             engine.pull(repository, wanted or tag, auth, deadline, listen)
         if wanted and ":" not in tag:
             engine.tag(f"{repository}@{wanted}", reference)
+    except LateError:  # an engine that waits for a registry is silent, and answers all other requests
+        return _LATE % (engine.agent, f"pull image {reference}")
     except UnreachableError:
         raise
     except ComputeError as error:

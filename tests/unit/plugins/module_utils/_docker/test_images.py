@@ -227,7 +227,7 @@ def test_an_image_of_which_nothing_more_arrives_can_be_copied_from_another_agent
     monkeypatch.setattr(images, "STALL", stall)
     engine = ImageEngine(f"unix://{stalled.server_address}", 60, "a1")
     reason = images.pull(engine, engine, PULLED, deadline_in(seconds))
-    assert reason.startswith("The engine of a1 did not pull image registry.site/x:1 in time")
+    assert reason.startswith("a1 did not pull image registry.site/x:1 in time")
 
 
 def test_an_engine_that_ends_during_a_pull_does_not_answer(stalled: ThreadingUnixStreamServer) -> None:
