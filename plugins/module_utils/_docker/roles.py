@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Callable, List, Tuple
 
 from .._core.constants import RUNTIME_PATH
 from .._core.documents import Json
-from .._core.errors import EngineError, NotFoundError
+from .._core.errors import ConflictError, EngineError, NotFoundError
 from .._core.model import Container, Plan, Role
 from .._core.names import run_folder
 from .._core.parallel import default_parallelism, run_all
@@ -106,4 +107,6 @@ class RoleContainers:
         user = self.plan.session.user
         script = _ANSWERS % (RUNTIME_PATH, port, f"'{path or port}'") if port else ready
         shell = [f"{RUNTIME_PATH}/bin/busybox", "timeout", str(_LONGEST_TRY), f"{RUNTIME_PATH}/bin/sh", "-c", script]
-        return self.engine.execute(identity, shell, container.hostname, "%d:%d" % (user.uid, user.gid))[0] == 0
+        with suppress(ConflictError):  # it has just ended: the next look says why
+            return self.engine.execute(identity, shell, container.hostname, "%d:%d" % (user.uid, user.gid))[0] == 0
+        return False
