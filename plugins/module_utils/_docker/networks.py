@@ -28,27 +28,22 @@ COUNTING = 5
 
 def present(engine: Engine, plan: Plan, check: bool) -> Json:
     """Create the session's network as in the plan, unless it exists. The network of the agents exists."""
-    if plan.network.is_of_host:
-        same = shape(plan.network)
-        network = {**same, "id": "", "session": plan.session.id}
-        return {"changed": False, "network": network, "removed": [], "diff": {"before": same, "after": same}}
+    wanted, exists, identity = shape(plan.network), plan.network.is_of_host, ""
     if plan.network.driver == "overlay" and not _manages(engine):
         # A worker can list an overlay that no longer exists, and cannot create an overlay.
         message = "An overlay network can only be created on a Swarm manager; run provision_agents.yml, or run this on a manager."
         raise StateError(message, engine.agent)
-    wanted = shape(plan.network)
-    found = [network for network in engine.networks(everyone=True) if network["Name"] == plan.network.name]
-    for network in found:
-        _check(network, plan)
-    identity = found[0]["Id"] if found else ""
-    if not found and not check:
+    for network in [] if exists else engine.networks(everyone=True):
+        if network["Name"] == plan.network.name:
+            _check(network, plan)
+            exists, identity = True, identity or network["Id"]
+    if not exists and not check:
         identity = engine.create_network(plan.network.name, network_body(plan.network))
-    before: Json = wanted if found else {}
     return {
-        "changed": not found,
+        "changed": not exists,
         "network": {**wanted, "id": identity, "session": plan.session.id},
         "removed": [],
-        "diff": {"before": before, "after": wanted},
+        "diff": {"before": wanted if exists else {}, "after": wanted},
     }
 
 
