@@ -113,10 +113,9 @@ def parse_statuses(content: bytes) -> List[AppStatus]:
     found: Dict[str, AppStatus] = {}
     for line in content.decode("ascii", "replace").split("\n"):
         parts = _SUMMARY_LINE.fullmatch(line)
-        if parts is not None and parts.group(2) in _STATES and parts.group(1) not in found:
-            found[parts.group(1)] = AppStatus(
-                parts.group(1), parts.group(2), int(parts.group(3)) if parts.group(3) else None
-            )
+        if parts is not None and parts.group(2) in _STATES:
+            name, state, code = parts.groups()
+            found.setdefault(name, AppStatus(name, state, int(code) if code else None))
     return list(found.values())[:_MOST_APPS]
 
 

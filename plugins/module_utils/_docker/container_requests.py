@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import io
+import math
 import posixpath
 import re
 import socket
@@ -172,10 +173,8 @@ class ContainerRequests(Connection):
             # The SDK's own call holds the whole log in memory, or waits without a deadline.
             answer = client._get(client._url("/containers/{0}/logs", identity), params=params, stream=True)
             client._raise_for_status(answer)
-            pieces = answer.iter_content(CHUNK)
-            text = last(unframed(pieces if deadline is None else until(pieces, deadline)), most).decode(
-                "utf-8", "replace"
-            )
+            pieces = until(answer.iter_content(CHUNK), math.inf if deadline is None else deadline)
+            text = last(unframed(pieces), most).decode("utf-8", "replace")
             # A connection whose answer is not read to its end is not used again.
             answer.close()
         return visible(text)
@@ -210,9 +209,8 @@ class ContainerRequests(Connection):
     def execute(self, identity: str, command: Sequence[str], subject: str = "", user: str = "0:0") -> Tuple[int, str]:
         """Run a command in a running container. Returns its exit code, and the end of its output."""
         with self._asking("run a command", subject) as client:
-            code, output = self._run(
-                client, client.exec_create(identity, list(command), user=user)["Id"], subject, CHUNK
-            )
+            made = client.exec_create(identity, list(command), user=user)
+            code, output = self._run(client, made["Id"], subject, CHUNK)
         return code, visible(output.decode("utf-8", "replace").strip())
 
     def _run(self, client: Any, program: str, subject: str, most: int, data: bytes = b"") -> Tuple[int, bytes]:

@@ -203,12 +203,8 @@ def _check_registry(engine: ImageEngine, reference: str, auth: Dict[str, str] | 
     try:
         engine.ask_registry(reference, auth)
     except UnreachableError as error:
-        message = "%s: registry %s does not answer within %d s." % (
-            engine.agent,
-            registry_of(reference),
-            REGISTRY_TIMEOUT,
-        )
-        raise EngineError(message, engine.agent) from error
+        words = (engine.agent, registry_of(reference), REGISTRY_TIMEOUT)
+        raise EngineError("%s: registry %s does not answer within %d s." % words, engine.agent) from error
 
 
 def _auth(options: Json) -> Dict[str, str] | None:

@@ -93,10 +93,8 @@ def without_networks(engine: Engine, sessions: Sequence[str], seconds: float, ch
     try:
         return absent(engine, sessions, deadline_in(min(seconds, LEAVING)), check, own), left
     except ComputeError:
-        return {"changed": False, "removed": [], "diff": [], "warnings": []}, [
-            *left,
-            *[network["Name"] for network in own],
-        ]
+        none: Json = {"changed": False, "removed": [], "diff": [], "warnings": []}
+        return none, left + [network["Name"] for network in own]
 
 
 def is_shared(network: Json) -> bool:
