@@ -21,9 +21,11 @@ from .run import play, play_all, report, shown
 from .words import MisuseError, check_name
 
 HOSTS, SESSION = Path("hosts.yml"), Path("session.yml")
-ADDRESS = re.compile(r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9._-]*)@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.:-]*)")
+# A user, a name or an address, which may be of IPv6, and a port.
+ADDRESS = re.compile(r"(?ai)(?:(\w[\w.-]*)@)?(\w[\w.-]*|[\da-f:]*:[\da-f:]*:[\da-f:.]*)(?::(\d{1,5}))?")
 EMPTY = "# Hosts that run sessions: docs/agents.md describes their variables.\nagents:\n  hosts:\n"
-GROUP = re.compile(r"^agents:\n(?: *#.*\n)* +hosts:\n", re.MULTILINE)
+# The second part is the indentation of the first host.
+GROUP = re.compile(r"^agents:\n(?: *#.*\n)*( +)hosts:\n(?=(?: *(?:#.*)?\n)*(?:(\1 +)\S)?)", re.MULTILINE)
 
 
 def hosts(asked: argparse.Namespace) -> int:
@@ -46,7 +48,7 @@ def _add(asked: argparse.Namespace) -> int:
     if not asked.addresses or (asked.host and len(asked.addresses) > 1):
         raise MisuseError("hosts add needs [USER@]ADDRESS, and --name is for a single one")
     entries = entries_of(asked.addresses, asked.host or "")
-    former = file.read_text(encoding="utf-8") if file.exists() else ""
+    former = file.read_text(encoding="utf-8", errors="surrogateescape") if file.exists() else ""
     text = with_hosts(former or EMPTY, entries, head=bool(asked.head))
     asked.inventory = [str(file)]
     if asked.show:
@@ -63,23 +65,25 @@ def entries_of(addresses: Sequence[str], name: str = "") -> Dict[str, str]:
     for address in addresses:
         found = ADDRESS.fullmatch(address)
         if not found:
-            raise MisuseError(f"{address!r} is no [USER@]ADDRESS of a host")
-        user = found["user"] or ""
+            raise MisuseError(f"{address!r} is no [USER@]ADDRESS[:PORT] of a host")
+        user, host, port = found.groups()
         login = {"ansible_user": user, **({"agent_users": [user]} if user != "root" else {})} if user else {}
-        variables = json.dumps({"ansible_host": found["host"], **login})
-        entries[name or found["host"]] = f"    {json.dumps(name or found['host'])}: {variables}\n"
+        place = {"ansible_host": host, **({"ansible_port": int(port)} if port else {})}
+        entries[name or host] = f"{json.dumps(name or host)}: {json.dumps({**place, **login})}\n"
     return entries
 
 
 def with_hosts(text: str, entries: Dict[str, str], *, head: bool = False) -> str:
     """An inventory with further agents. All other lines, comments too, stay as they are."""
-    group, lines = GROUP.search(text), "".join(entries.values())
+    group = GROUP.search(text)
+    indentation = (group[2] or f"{group[1]}  ") if group else "    "
+    lines = "".join(indentation + entry for entry in entries.values())
     known = [name for name in entries if re.search(rf'^ +"?{re.escape(name)}"?:', text, re.MULTILINE)]
     if known:
         raise MisuseError(f"{', '.join(known)}: the inventory has it already")
     if not group or (head and re.search(r"^head:", text, re.MULTILINE)):
         raise MisuseError(f"the inventory has another form, or a head already: add the hosts by hand:\n{lines}")
-    text = f"{text[: group.end()]}{lines}{text[group.end() :]}"
+    text = f"{text[: group.end()]}{lines}{text[group.end() :]}".rstrip() + "\n"
     return text + (f"head:\n  hosts:\n    {json.dumps(next(iter(entries)))}:\n" if head else "")
 
 
@@ -123,7 +127,8 @@ def _write(file: Path, text: str, how: int = 0) -> None:
 
     Root follows no link, whose owner could lead root anywhere.
     """
-    content, flags = text.encode(), os.O_WRONLY | os.O_CREAT | how | (0 if os.geteuid() else os.O_NOFOLLOW)
+    content = text.encode(errors="surrogateescape")
+    flags = os.O_WRONLY | os.O_CREAT | how | (0 if os.geteuid() else os.O_NOFOLLOW)
     with open(os.open(file, flags, 0o644), "wb") as written:
         former = os.fstat(written.fileno()).st_size
         try:

@@ -151,6 +151,25 @@ def test_hosts_are_added_to_the_inventory(capsys: pytest.CaptureFixture[str]) ->
     assert "# Mine." in Path("hosts.yml").read_text()
 
 
+@pytest.mark.parametrize(
+    "text", ["agents:\n    hosts:\n        node1: {}", "agents:\n  hosts:\n\n   # Mine.\n   node1:\n"]
+)
+def test_hosts_are_added_at_the_indentation_and_after_the_end_of_the_inventory(text: str) -> None:
+    Path("hosts.yml").write_text(text)
+    assert main(["hosts", "add", "node2", "--head", "--no-provision"]) == 0
+    read = inventory("hosts.yml")
+    assert sorted(read["agents"]["hosts"]) == ["node1", "node2"]
+    assert read["head"]["hosts"] == ["node2"]
+
+
+def test_the_address_of_a_host_may_have_the_port_of_ssh() -> None:
+    assert main(["hosts", "add", "alice@node1:2222", "fd00::22", "--no-provision"]) == 0
+    assert inventory("hosts.yml")["_meta"]["hostvars"] == {
+        "node1": {"ansible_host": "node1", "ansible_port": 2222, "ansible_user": "alice", "agent_users": ["alice"]},
+        "fd00::22": {"ansible_host": "fd00::22"},
+    }
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="links are refused to root")
 def test_root_writes_no_inventory_through_a_link(capsys: pytest.CaptureFixture[str]) -> None:
     Path("elsewhere").write_text("# Hosts.\nagents:\n  hosts:\n")
@@ -190,6 +209,9 @@ def test_an_inventory_keeps_its_mode_and_its_owner() -> None:
 
 
 def test_an_inventory_that_is_not_understood_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("latin.yml").write_bytes(b"# R\xe4ume\nagents:\n  hosts:\n")
+    assert main(["-i", "latin.yml", "hosts", "add", "192.0.2.1", "--no-provision"]) == 0
+    assert b"# R\xe4ume\n" in Path("latin.yml").read_bytes()
     text = "all:\n  children:\n    agents:\n      hosts:\n        node1:\n"
     Path("mine.yml").write_text(text)
     assert '"192.0.2.1": {"ansible_host": "192.0.2.1"}' in refusal(
