@@ -32,8 +32,9 @@ from typing import Any, NoReturn
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "command"))
 
 from cluster_compute.programs import run
-from cluster_compute.words import MisuseError, Verb, apps_of, argument, check_hosts, check_name, lines_of_app, script_of
+from cluster_compute.words import MisuseError, Verb, app_lines, apps_of, argument, check_hosts, check_name, document_of
 from cluster_compute.words import parsed as parsed_words
+from cluster_compute.words import script_of as script
 
 del sys.path[0]
 CONFIG = Path(__file__).resolve().parent / "front_end.json"
@@ -72,11 +73,6 @@ OPTIONS = "-e none -o BatchMode=yes -o ClearAllForwardings=yes -o ForwardAgent=n
 RUNTIME = "/opt/cluster-compute/bin/"
 
 
-def refuse(message: str) -> NoReturn:
-    print("cluster-session: %s" % message, file=sys.stderr)
-    raise SystemExit(2)
-
-
 def main(arguments: list[str]) -> int:
     owner, words = caller(arguments, os.environ)
     asked = parsed(words)
@@ -106,26 +102,23 @@ def caller(arguments: list[str], environment: dict[str, str] | os._Environ[str])
         try:
             words = shlex.split(environment.get("SSH_ORIGINAL_COMMAND") or "")
         except ValueError as error:
-            refuse("the command cannot be read: %s" % error)
+            raise MisuseError("the command cannot be read: %s" % error) from None
     else:
-        refuse("must be started by sudo, or by a forced command with --owner NAME and nothing else")
+        raise MisuseError("must be started by sudo, or by a forced command with --owner NAME and nothing else")
     if not OWNER.fullmatch(owner) or owner == "all":
-        refuse("the account %r cannot own sessions: its name is no name of an owner" % owner)
+        raise MisuseError("the account %r cannot own sessions: its name is no name of an owner" % owner)
     return owner, words
 
 
 def parsed(words: list[str]) -> argparse.Namespace:
     defaults: dict[str, Any] = {"name": "", "words": [], "on": None, "all": False}
-    try:
-        asked = argparse.Namespace(**{**defaults, **vars(parsed_words("cluster-session", VERBS, words))})
-    except MisuseError as error:
-        refuse(str(error))
+    asked = argparse.Namespace(**{**defaults, **vars(parsed_words("cluster-session", VERBS, words))})
     asked.hosts = asked.on or ["main1"]
     asked.words = asked.words[1:] if asked.words[:1] == ["--"] else asked.words
     if asked.verb == "exec" and (not asked.command or (asked.all and asked.on)):
-        refuse("exec needs a command after --, and either --on or --all")
+        raise MisuseError("exec needs a command after --, and either --on or --all")
     if asked.verb != "exec" and len(asked.hosts) > 1:
-        refuse("%s needs a single container" % asked.verb)
+        raise MisuseError("%s needs a single container" % asked.verb)
     return asked
 
 
@@ -135,17 +128,17 @@ def chosen(words: list[str]) -> dict[str, object]:
     for word in words:
         name, equals, text = word.partition("=")
         if not equals or name not in VARIABLES.split():
-            refuse("%r must be VARIABLE=VALUE, with one of: %s" % (word, ", ".join(VARIABLES.split())))
+            raise MisuseError("%r must be VARIABLE=VALUE, with one of: %s" % (word, ", ".join(VARIABLES.split())))
         is_json = text[:1] in ("[", "{") and not TEMPLATE.search(text)
         try:
             values["session_" + name] = json.loads(text) if is_json else text
             written = json.dumps(values, ensure_ascii=False)
             written.encode()
-        except ValueError as error:
-            refuse("%s: the value cannot be read: %s" % (name, error))
+        except (ValueError, RecursionError) as error:
+            raise MisuseError("%s: the value cannot be read: %s" % (name, error)) from None
         # Escapes of JSON can write the characters of a template, too.
         if TEMPLATE.search(written):
-            refuse("%s: the value must not contain {{, {%%, {# or #jinja2:" % name)
+            raise MisuseError("%s: the value must not contain {{, {%%, {# or #jinja2:" % name)
     return values
 
 
@@ -188,54 +181,48 @@ def environment(config: dict[str, str]) -> dict[str, str]:
 
 def reach(folder: Path, asked: argparse.Namespace, config: dict[str, str]) -> int:
     """Everything that concerns a running session of the caller: a text, or ssh in place of this program."""
-    try:
-        document = json.loads((folder / "session.json").read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        refuse("you have no session %s" % folder.name)
-    known = [container["hostname"] for container in document["containers"]]
-    unknown = [host for host in asked.hosts if host not in known]
-    if unknown:
-        refuse("session %s has no container %s: it has %s" % (folder.name, unknown[0], ", ".join(known)))
+    document = document_of(folder, "you have no session %s" % folder.name, *asked.hosts)
     if asked.verb == "apps":
-        print(shown_apps(folder, document))
+        print(shown_apps(document))
     elif asked.verb == "known-hosts":
         print((folder / "known_hosts").read_text(encoding="utf-8"), end="")
     elif asked.verb == "ssh-config":
-        print(client_config(folder.name, known, document["session"]["user"]["name"], way_here(config)))
+        print(client_config(folder.name, document["hosts"], document["session"]["user"]["name"], way_here(config)))
     else:
-        ssh(folder, arguments(asked, known))
+        ssh(folder, arguments(asked, document))
     return 0
 
 
-def arguments(asked: argparse.Namespace, known: list[str]) -> list[str]:
-    """The arguments of ssh for what is asked in a session with these containers."""
-    hosts = known if asked.all else asked.hosts
+def arguments(asked: argparse.Namespace, document: dict[str, Any]) -> list[str]:
+    """The arguments of ssh for what is asked in a session with this document."""
+    hosts = document["hosts"] if asked.all else asked.hosts
     if asked.verb == "connect":
-        return ["-W", "%s:22" % hosts[0], "--", "main1"]
+        # On the network of the hosts, all containers listen at the port that main1 publishes, which comes first.
+        port = document["apps"][0]["port"] if document["network"]["driver"] == "host" else 22
+        return ["-W", "%s:%d" % (hosts[0], port), "--", "main1"]
     if asked.verb == "enter" and not asked.words:
         return [*(["-t"] if sys.stdin.isatty() else []), "--", "main1"]
     if asked.verb == "exec" and (asked.all or len(hosts) > 1):
         program = ["env", "BACKENDAI_CLUSTER_HOSTS=" + ",".join(hosts), RUNTIME + "everywhere"]
         return ["-T", "--", "main1", shlex.join([*program, *asked.command])]
     if asked.verb in ("enter", "exec"):
-        return ["-T", "--", hosts[0], script_of(asked.command or asked.words)]
+        return ["-T", "--", hosts[0], script(asked.command or asked.words)]
     return ["-T", "--", hosts[0], archiver(asked.verb, asked.path)]
 
 
 def archiver(action: str, path: str) -> str:
     """The script of a copy, which runs in the container: there alone the path of the caller is opened."""
-    place = path if path.startswith("/") else "./" + path
-    box = RUNTIME + "busybox"
+    place, box = (path if path.startswith("/") else "./" + path), RUNTIME + "busybox"
     if action == "copy-to":
         if sys.stdin.isatty():
-            refuse("standard input must be a tar archive: tar -c FILES | … copy-to NAME FOLDER")
+            raise MisuseError("standard input must be a tar archive: tar -c FILES | … copy-to NAME FOLDER")
         folder = shlex.quote(place)
         return "%s mkdir -p %s && cd %s && exec %s tar -x -o -f -" % (box, folder, folder, box)
     folder, name = posixpath.split(place.rstrip("/"))
     if name in ("", ".", ".."):
-        refuse("%r must end in the name of a file or folder" % path)
+        raise MisuseError("%r must end in the name of a file or folder" % path)
     if sys.stdout.isatty():
-        refuse("standard output would be a tar archive: … copy-from NAME PATH | tar -x")
+        raise MisuseError("standard output would be a tar archive: … copy-from NAME PATH | tar -x")
     return "cd %s && exec %s tar -c -f - %s" % (shlex.quote(folder or "/"), box, shlex.quote("./" + name))
 
 
@@ -248,13 +235,15 @@ def ssh(folder: Path, words: list[str]) -> NoReturn:
     os.execvpe("ssh", ["ssh", "-F", str(folder / "ssh_config"), *OPTIONS, *words], own)
 
 
-def shown_apps(folder: Path, document: dict[str, Any]) -> str:
+def shown_apps(document: dict[str, Any]) -> str:
     """A line for each app with its URL, and the command that connects its port to that port of the caller's machine."""
     lines = []
-    for app in apps_of(folder, document):
-        lines += lines_of_app(app)
+    for app in apps_of(document):
+        lines += app_lines(app)
         if app["forward"]:
-            lines.append("  ssh -N -o ExitOnForwardFailure=yes -L %s %s.main1" % (app["forward"], folder.name))
+            lines.append(
+                "  ssh -N -o ExitOnForwardFailure=yes -L %s %s.main1" % (app["forward"], document["folder"].name)
+            )
     return "\n".join(lines or ["The session has no app."])
 
 
@@ -278,4 +267,8 @@ def way_here(config: dict[str, str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (MisuseError, OSError) as failure:
+        print("cluster-session: %s" % failure, file=sys.stderr)
+        sys.exit(2)

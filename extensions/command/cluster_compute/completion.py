@@ -66,11 +66,7 @@ def _names(asked: argparse.Namespace, verb: str, before: Sequence[str]) -> List[
     takes_session = ("scale", "down", "logs", "exec", "cp", "commit", "ssh", "open", "why", "show", "restart")
     known = places.sessions(asked) if verb in takes_session else []
     chosen = [word for word in before if word in known]
-    if verb == "scale" and chosen:
-        return []
     if not chosen or verb == "down":
         return [name + ":" for name in known] if verb == "cp" else known
     document = places.document(asked, chosen[0])
-    if verb == "open":
-        return [app["name"] for app in apps_of(places.artifacts(asked) / chosen[0], document)]
-    return [container["hostname"] for container in document["containers"]]
+    return list({"open": [app["name"] for app in apps_of(document)], "scale": []}.get(verb, document["hosts"]))

@@ -7,14 +7,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import sys
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from .words import HOST, MisuseError, check_name
+from .words import HOST, MisuseError, check_name, document_of
 
 # Inventories that are found in the working directory.
 FOUND = ("cluster-compute.yml", "hosts.yml")
@@ -128,11 +127,7 @@ def _belongs(asked: argparse.Namespace, name: str, word: str) -> bool:
     return word in apps or (asked.verb in ("logs", "ssh") and bool(HOST.fullmatch(word)))
 
 
-def document(asked: argparse.Namespace, name: str) -> Dict[str, Any]:
-    """What ``session.json`` of a session has."""
-    file = artifacts(asked) / name / "session.json"
-    try:
-        loaded: Dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise MisuseError(NO_FILES % (name, file.parent.parent)) from None
-    return loaded
+def document(asked: argparse.Namespace, name: str, *hosts: str) -> Dict[str, Any]:
+    """What ``session.json`` of a session has, which must have these containers."""
+    folder = artifacts(asked)
+    return document_of(folder / name, NO_FILES % (name, folder), *hosts)

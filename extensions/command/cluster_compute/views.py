@@ -17,7 +17,7 @@ from typing import Dict, List, Tuple
 from . import places
 from .programs import INTERRUPTED, run
 from .run import FAILED, Json, View, play_all, report, shown
-from .words import MisuseError, apps_of, check_hosts, lines_of_app, script_of
+from .words import MisuseError, app_lines, apps_of, script_of
 
 
 def why(asked: argparse.Namespace, listed: Json) -> Tuple[Json, List[str]]:
@@ -56,8 +56,10 @@ def ssh(asked: argparse.Namespace) -> int:
     name, containers = places.named(asked, asked.words)
     if len(containers) > 1:
         raise MisuseError("ssh reaches one container: ssh NAME [CONTAINER] [-- COMMAND]")
-    host = check_hosts(containers[0])[0] if containers else "main1"
-    words = ["ssh", "-F", _config(asked, name), "--", host, *([script_of(asked.command)] if asked.command else [])]
+    host = containers[0] if containers else "main1"
+    # ssh would look elsewhere for a host that the configuration lacks.
+    config = places.document(asked, name, host)["config"]
+    words = ["ssh", "-F", config, "--", host, *([script_of(asked.command)] if asked.command else [])]
     if asked.show:
         print(shown(words, {}))
         return 0
@@ -73,13 +75,13 @@ def ssh(asked: argparse.Namespace) -> int:
 def open_app(asked: argparse.Namespace) -> int:
     """The apps of a session, or one app: its URL, and a tunnel to it that stands until Ctrl-C."""
     name, words = places.named(asked, asked.words)
-    apps = apps_of(places.artifacts(asked) / name, places.document(asked, name))
-    chosen = [app for app in apps if app["name"] in words] if words else apps
-    if words and (len(words) > 1 or not chosen):
-        known = ", ".join(app["name"] for app in apps)
-        raise MisuseError(f"session {name} has no app {' '.join(words)}: it has {known or 'none'}")
-    published = [app["port"] for app in places.document(asked, name)["apps"] if app["name"] in words]
-    tunnel = _tunnel(_config(asked, name), chosen[0]["forward"], any(published)) if words else []
+    document = places.document(asked, name)
+    apps = {app["name"]: app for app in apps_of(document)}
+    if len(words) > 1 or not apps.keys() >= set(words):
+        raise MisuseError(f"session {name} has no app {' '.join(words)}: it has {', '.join(apps) or 'none'}")
+    asked.words, chosen = words, [apps[word] for word in words] or list(apps.values())
+    published = [app["port"] for app in document["apps"] if app["name"] in words]
+    tunnel = _tunnel(document["config"], chosen[0]["forward"], any(published)) if words else []
     if asked.show or not tunnel or asked.no_wait:
         _present(asked, chosen, [shown(tunnel, {})] if asked.show and tunnel else [])
         return 0
@@ -95,16 +97,10 @@ def open_app(asked: argparse.Namespace) -> int:
 
 def _present(asked: argparse.Namespace, apps: List[Dict[str, str]], lines: List[str]) -> None:
     """Print the apps, and open the only one in a browser if that is asked."""
-    texts = lines or [line for app in apps for line in lines_of_app(app)]
+    texts = lines or [line for app in apps for line in app_lines(app)]
     report(asked, {"apps": apps}, texts or ["The session has no app."])
     if asked.browser and asked.words and not asked.show and apps[0]["url"]:
         webbrowser.open(apps[0]["url"])
-
-
-def _config(asked: argparse.Namespace, name: str) -> str:
-    """The ssh_config of a session that has files on this machine."""
-    places.document(asked, name)
-    return str(places.artifacts(asked) / name / "ssh_config")
 
 
 def _tunnel(config: str, forward: str, published: bool) -> List[str]:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from argparse import ArgumentParser, Namespace
@@ -49,18 +50,16 @@ def parsed(program: str, verbs: Mapping[str, Verb], words: Sequence[str], *commo
 
     Ends the program with exit code 2 if they do not fit.
     """
-    words, command = list(words), []
-    if words and words[0] in verbs and verbs[words[0]].has_command and "--" in words:
-        cut = words.index("--")
-        words, command = words[:cut], words[cut + 1 :]
+    has_command = "--" in words and words[0] in verbs and verbs[words[0]].has_command
+    cut = words.index("--") if has_command else len(words)
     parser = ArgumentParser(prog=program, allow_abbrev=False, parents=list(common))
     choices = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name, verb in verbs.items():
         one = choices.add_parser(name, help=verb.text, description=verb.text, allow_abbrev=False)
         for flags, options in verb.arguments:
             one.add_argument(*flags, **options)
-    asked = parser.parse_args(words)
-    asked.command = command
+    asked = parser.parse_args(words[:cut])
+    asked.command = list(words[cut + 1 :])
     return asked
 
 
@@ -85,12 +84,31 @@ def script_of(command: Sequence[str]) -> str:
     return command[0] if len(command) == 1 else shlex.join(command)
 
 
-def apps_of(folder: Path, document: Mapping[str, Any]) -> List[Dict[str, str]]:
+def document_of(folder: Path, missing: str, *hosts: str) -> Dict[str, Any]:
+    """What ``session.json`` of a session has, its ``folder``, its ``config`` for ssh, and the names of its containers as ``hosts``.
+
+    MisuseError if the file is missing or damaged, or if one of ``hosts`` is no container of the session.
+    """
+    file = folder / "session.json"
+    try:
+        document: Dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        document["hosts"] = [container["hostname"] for container in document["containers"]]
+    except (FileNotFoundError, NotADirectoryError):
+        raise MisuseError(missing) from None
+    except (ValueError, LookupError, TypeError):
+        raise MisuseError(f"{file} is damaged: launch session {folder.name} again, which writes it") from None
+    for host in set(hosts).difference(document["hosts"]):
+        raise MisuseError(f"session {folder.name} has no container {host}: it has {', '.join(document['hosts'])}")
+    return {**document, "folder": folder, "config": str(folder / "ssh_config")}
+
+
+def apps_of(document: Mapping[str, Any]) -> List[Dict[str, str]]:
     """The apps of a session: the URL, the token as ``password`` if the URL lacks it, and the ends of a tunnel as
     ``forward`` if the port is private.
     """
-    file = folder / "apps"
-    urls = dict(line.split(" ", 1) for line in file.read_text(encoding="utf-8").splitlines()) if file.exists() else {}
+    file = document["folder"] / "apps"
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.exists() else []
+    urls = dict(line.partition(" ")[::2] for line in lines)
     found = []
     for app in document["apps"]:
         url, _space, password = urls.get(app["name"], "").partition(" ")
@@ -100,7 +118,7 @@ def apps_of(folder: Path, document: Mapping[str, Any]) -> List[Dict[str, str]]:
     return [app for app in found if app["name"] != "ssh"]
 
 
-def lines_of_app(app: Mapping[str, str]) -> List[str]:
+def app_lines(app: Mapping[str, str]) -> List[str]:
     """The name and the URL of an app, and its password."""
     password = [f"  If the page asks for a password, enter {app['password']}"] if app["password"] else []
     return [f"{app['name']} {app['url']}".rstrip(), *password]

@@ -306,9 +306,28 @@ def test_ssh_reads_the_configuration_of_the_session(capsys: pytest.CaptureFixtur
         (["ssh", "train", "--", "ls", "a b"], ["main1", "ls 'a b'"]),
     ):
         assert shown(capsys, *words) == [["-F", config, "--", *expected]]
-    assert refusal(capsys, "ssh", "train", "oProxyCommand=id").endswith("such as main1 or sub1")
+    # ssh would look for a host of that name elsewhere.
+    for other in ("sub2", "oProxyCommand=id"):
+        message = f"session train has no container {other}: it has main1, sub1"
+        assert refusal(capsys, "--show", "ssh", "train", other) == message
     assert "only the machine that launched it has its keys" in refusal(capsys, "ssh", "other")
     assert refusal(capsys, "ssh", "train", "--json").startswith("a login has no JSON document")
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", "{}", '{"containers": [1], "apps": []}', '{"containers": null}', "\udc80"]
+)
+def test_a_damaged_document_of_a_session_is_named(capsys: pytest.CaptureFixture[str], home: Path, content: str) -> None:
+    file = session(home, "train") / "session.json"
+    file.write_bytes(content.encode(errors="surrogateescape"))
+    for words in (["open"], ["open", "train", "lab"], ["--show", "ssh"]):
+        assert refusal(capsys, *words) == f"{file} is damaged: launch session train again, which writes it"
+
+
+def test_a_damaged_line_of_an_app_hides_no_other(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    (session(home, "train") / "apps").write_bytes(b"lab http://127.0.0.1:30001/lab?token=abc\n\xffop\n\n")
+    assert main(["open", "train"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["lab http://127.0.0.1:30001/lab?token=abc", "open"]
 
 
 def test_the_exit_code_of_a_command_by_ssh_is_that_of_the_command(home: Path, tmp_path: Path) -> None:
@@ -341,6 +360,21 @@ def test_apps_are_listed_and_opened_by_a_tunnel(capsys: pytest.CaptureFixture[st
     assert main(["open", "train", "--json"]) == 0
     assert [app["name"] for app in checked("open", capsys.readouterr().out)["apps"]] == ["lab", "open"]
     assert refusal(capsys, "open", "train", "other") == "session train has no app other: it has lab, open"
+
+
+def test_a_browser_opens_the_app_that_was_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    folder = session(home, "train", proxy=False)
+    for words in (["open", "train"], ["open", "train", "open"], ["open", "lab", "--no-wait"]):
+        assert main([*words, "--browser"]) == 0
+    assert opened == ["http://192.0.2.1:30002/", "http://127.0.0.1:30001/lab?token=abc"]
+    (folder / "session.json").write_text('{"containers": [], "apps": []}')
+    capsys.readouterr()
+    assert main(["open", "train", "--browser"]) == 0
+    assert capsys.readouterr().out == "The session has no app.\n"
 
 
 def test_an_app_of_this_machine_and_a_public_app_need_no_tunnel(capsys: pytest.CaptureFixture[str], home: Path) -> None:

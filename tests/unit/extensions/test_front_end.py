@@ -10,15 +10,18 @@ import io
 import json
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from ansible.parsing.dataloader import DataLoader
+from cluster_compute.words import MisuseError
 
 PROGRAM = Path(__file__).resolve().parents[3] / "extensions/front_end/cluster_session.py"
 
@@ -64,7 +67,7 @@ def test_the_owner_is_the_caller(
 def test_without_a_caller_nothing_is_done(
     front_end: ModuleType, arguments: list[str], environment: dict[str, str]
 ) -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises(MisuseError):
         front_end.caller(arguments, environment)
 
 
@@ -105,7 +108,7 @@ def test_without_a_caller_nothing_is_done(
     ],
 )
 def test_other_commands_and_names_are_refused(front_end: ModuleType, words: list[str]) -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises((MisuseError, SystemExit)):
         front_end.parsed(words)
 
 
@@ -151,6 +154,17 @@ def test_a_caller_changes_the_size_of_an_own_session(
     assert played == [("cluster_session", {**own, **size})]
 
 
+def document_of(*hosts: str) -> dict[str, Any]:
+    """What ``session.json`` of a session with these containers has."""
+    return {
+        "session": {"user": {"name": "work"}},
+        "network": {"driver": "bridge"},
+        "containers": [{"hostname": host} for host in hosts],
+        "hosts": list(hosts),
+        "apps": [{"name": "ssh", "address": "127.0.0.1", "port": 30000}],
+    }
+
+
 BUSYBOX = "/opt/cluster-compute/bin/busybox"
 UNPACK = "%s mkdir -p %s && cd %s && exec %s tar -x -o -f -"
 
@@ -188,22 +202,32 @@ def test_no_word_of_the_caller_is_an_option_of_ssh(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    assert front_end.arguments(front_end.parsed(words), ["main1", "sub1"]) == expected
+    assert front_end.arguments(front_end.parsed(words), document_of("main1", "sub1")) == expected
+
+
+def test_a_connection_leads_to_the_port_of_the_session_on_the_network_of_the_hosts(front_end: ModuleType) -> None:
+    """There, the server of the host itself has port 22."""
+    document = {**document_of("main1", "sub1"), "network": {"driver": "host"}}
+    for host in ("main1", "sub1"):
+        words = front_end.arguments(front_end.parsed(["connect", "train", host]), document)
+        assert words == ["-W", f"{host}:30000", "--", "main1"]
 
 
 @pytest.mark.parametrize(
     ("where", "hosts"), [(["--all"], "main1,sub1,sub2"), (["--on", "sub2,main1,sub2"], "sub2,main1")]
 )
 def test_a_command_for_several_containers_runs_everywhere(front_end: ModuleType, where: list[str], hosts: str) -> None:
-    words = front_end.arguments(front_end.parsed(["exec", "train", *where, "--", "a b"]), ["main1", "sub1", "sub2"])
+    words = front_end.arguments(
+        front_end.parsed(["exec", "train", *where, "--", "a b"]), document_of("main1", "sub1", "sub2")
+    )
     everywhere = "/opt/cluster-compute/bin/everywhere"
     assert words == ["-T", "--", "main1", f"env BACKENDAI_CLUSTER_HOSTS={hosts} {everywhere} 'a b'"]
 
 
 @pytest.mark.parametrize("path", ["/", "..", "a/..", ".", "a/."])
 def test_a_copy_needs_the_name_of_a_file_or_folder(front_end: ModuleType, path: str) -> None:
-    with pytest.raises(SystemExit):
-        front_end.arguments(front_end.parsed(["copy-from", "train", path]), ["main1"])
+    with pytest.raises(MisuseError):
+        front_end.arguments(front_end.parsed(["copy-from", "train", path]), document_of("main1"))
 
 
 def folder_of_session(folder: Path) -> Path:
@@ -213,39 +237,38 @@ def folder_of_session(folder: Path) -> Path:
         {"name": "lab", "port": 30001, "tunnel": f"ssh -F {folder}/ssh_config -L 30001:main1:8888 main1"},
         {"name": "open", "port": 30002, "tunnel": f"ssh -F {folder}/ssh_config -L 30002:main1:80 main1"},
     ]
-    containers = [{"hostname": "main1"}, {"hostname": "sub1"}]
-    document = {"session": {"user": {"name": "work"}}, "containers": containers, "apps": apps}
-    (folder / "session.json").write_text(json.dumps(document))
+    (folder / "session.json").write_text(json.dumps({**document_of("main1", "sub1"), "apps": apps}))
     (folder / "apps").write_text("lab http://127.0.0.1:30001/lab?token=abc\nopen http://10.0.0.1:30002/ 0f1e\n")
     return folder
 
 
 def test_another_container_or_another_session_is_refused(
-    front_end: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    front_end: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder_of_session(tmp_path / "train")
+    (folder_of_session(tmp_path / "lost") / "session.json").write_text("{")
     # It would take the place of the tests.
     monkeypatch.setattr(front_end, "ssh", lambda *_words: pytest.fail("ssh was called"))
     for words, message in (
         (["connect", "train", "sub2"], "session train has no container sub2: it has main1, sub1"),
         (["exec", "other", "--", "id"], "you have no session other"),
+        (["enter", "lost"], f"{tmp_path}/lost/session.json is damaged: launch session lost again, which writes it"),
     ):
         asked = front_end.parsed(words)
-        with pytest.raises(SystemExit):
+        with pytest.raises(MisuseError, match=re.escape(message)):
             front_end.reach(tmp_path / asked.name, asked, {})
-        assert message in capsys.readouterr().err
 
 
 def test_apps_are_shown_with_the_way_to_them(front_end: ModuleType, tmp_path: Path) -> None:
     folder = folder_of_session(tmp_path / "train")
-    document = json.loads((folder / "session.json").read_text())
-    assert front_end.shown_apps(folder, document).splitlines() == [
+    document = front_end.document_of(folder, "missing")
+    assert front_end.shown_apps(document).splitlines() == [
         "lab http://127.0.0.1:30001/lab?token=abc",
         "  ssh -N -o ExitOnForwardFailure=yes -L 30001:main1:8888 train.main1",
         "open http://10.0.0.1:30002/",
         "  If the page asks for a password, enter 0f1e",
     ]
-    assert front_end.shown_apps(folder, {"apps": []}) == "The session has no app."
+    assert front_end.shown_apps({**document, "apps": []}) == "The session has no app."
 
 
 @pytest.mark.parametrize(("sudo", "way"), [("alice", "sudo -u {} {} -I {}"), ("", "ssh -T cluster@head")])
@@ -285,10 +308,11 @@ def test_ssh_reads_the_configuration_that_is_printed(
         'environment={"\\u007b\\u007bx": "1"}',
         "mounts=[",
         'environment={"A": "\\ud800"}',
+        "environment=" + "[" * 100000,
     ],
 )
 def test_no_other_variable_and_no_template_is_passed(front_end: ModuleType, word: str) -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises(MisuseError):
         front_end.chosen([word])
 
 
