@@ -53,7 +53,6 @@ class Copy:
         name = posixpath.basename(self.source)
         if name in ("", ".", ".."):
             raise InputError("session_copy_source", self.source, "must end in the name of a file or folder")
-        os.makedirs(self.target, exist_ok=True)
         return self._each(self._from, hosts)
 
     def _each(self, copy: Any, hosts: Sequence[str]) -> List[Answer]:
@@ -95,8 +94,7 @@ class Copy:
         folder, name = posixpath.split(self.source)
         script = f"cd {_quoted(folder or '.')} && exec {_BUSYBOX} tar -c -f - {shlex.quote('./' + name)}"
         place = os.path.join(self.target, host)
-        with suppress(FileExistsError):
-            os.mkdir(place)
+        os.makedirs(place, exist_ok=True)
         refused = None
         with self._running(self.shell.command(host, script), stdin=subprocess.DEVNULL) as run:
             reader = TarReader(pipe(run.process.stdout), place, name, host)

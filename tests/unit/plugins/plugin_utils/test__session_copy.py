@@ -1,0 +1,22 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Copies between the controller and containers: places of the controller that take none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
+from ansible_collections.cluster.compute.plugins.plugin_utils._session_copy import Copy
+
+
+def test_a_target_that_is_no_directory_is_a_failure_of_each_container(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    # No container is reached.
+    unused: Any = None
+    answers = Copy(unused, "results", str(tmp_path / "file"), deadline_in(60)).from_all(["main1", "sub1"])
+    places = [(host, 1, f"{tmp_path}/file/{host}: Not a directory") for host in ("main1", "sub1")]
+    assert [(answer.hostname, answer.code, answer.problem) for answer in answers] == places
+    assert (tmp_path / "file").read_text() == "mine"
