@@ -14,8 +14,11 @@ from ..module_utils._core.names import owner_from_login
 
 
 def login() -> str:
-    """The controller's user, as an owner."""
-    return owner_from_login(getpass.getuser())
+    """The controller's user, as an owner: the number of an account without a name, as in a container that runs as any number."""
+    try:
+        return owner_from_login(getpass.getuser())
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def holder() -> Json:

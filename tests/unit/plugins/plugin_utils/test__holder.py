@@ -45,6 +45,14 @@ def test_the_login_is_an_owner() -> None:
     assert check_owner("session_owner", login()) == login()
 
 
+def test_an_account_without_a_name_is_an_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that runs as any number: ``docker run --user 45678``."""
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 45678)
+    assert check_owner("session_owner", login()) == "45678"
+
+
 def test_a_living_process_is_not_gone(process: subprocess.Popen[bytes]) -> None:
     assert not is_gone({"machine": HERE, "pid": process.pid, "start": _started(process.pid)})
 
