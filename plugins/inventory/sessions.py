@@ -63,6 +63,7 @@ from ansible.release import __version__
 from ansible.utils.unsafe_proxy import wrap_var
 
 from ..module_utils._core import arrival
+from ..module_utils._core.constants import HOST, SSH_PORT
 from ..module_utils._core.errors import ComputeError
 from ..module_utils._core.topology import role_of
 
@@ -106,13 +107,17 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
 
 def _hosts(document: Dict[str, Any], folder: str) -> Iterator[Any]:
     session = document["session"]
-    for container in document["containers"]:
+    # The port of main1, which all containers have on the network of the hosts. Ansible's own setting would be that of other hosts.
+    port = {app.get("name"): app.get("port") for app in document.get("apps", ())}.get("ssh")
+    inner = port if document.get("network", {}).get("driver") == HOST else SSH_PORT
+    for number, container in enumerate(document["containers"]):
         hostname = container["hostname"]
         mine = dict(container, session=session["name"], owner=session["owner"], role=role_of(hostname))
         yield (
             f"{session['name']}.{hostname}",
             {
                 "ansible_host": hostname,
+                "ansible_port": inner if number else port,
                 "ansible_user": session["user"]["name"],
                 # The session's configuration has the address, the keys and the jump host. A home may have a space.
                 "ansible_ssh_common_args": "-F " + shlex.quote(os.path.join(folder, "ssh_config")),

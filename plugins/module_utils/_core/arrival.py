@@ -379,6 +379,7 @@ _SESSION_DOCUMENT = {
         "owner": by_rule(check_owner, "session_owner"),
         "user": {"name": LOGIN, "uid": ID, "gid": ID},
     },
+    "network": {"driver": matching("bridge|overlay|host")},
     "containers": [
         {
             "id": UUID,

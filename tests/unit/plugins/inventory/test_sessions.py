@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -24,7 +25,7 @@ FILE = re.compile(r"^```yaml\n# (\S+\.sessions\.yml)\n(.*?)^```", re.MULTILINE |
 FILES = dict(FILE.findall(PAGE.read_text()))
 
 
-def document(name: str) -> dict[str, Any]:
+def document(name: str, driver: str = "bridge") -> dict[str, Any]:
     places = [("main1", "node1", ["GPU-1"]), ("sub1", "node1", []), ("sub2", "node2", [])]
     containers = [{"hostname": host, "agent": agent, "gpus": gpus} for host, agent, gpus in places]
     return {
@@ -34,7 +35,9 @@ def document(name: str) -> dict[str, Any]:
             "owner": "alice",
             "user": {"name": "work"},
         },
+        "network": {"driver": driver},
         "containers": containers,
+        "apps": [{"name": "ssh", "address": "127.0.0.1", "port": 30007}],
     }
 
 
@@ -91,6 +94,21 @@ def test_all_sessions_have_hosts_of_different_names_and_groups_for_each_agent(ch
     assert groups["agent_node2"] == {"train.sub2", "serve.sub2"}
     assert groups["has_gpu"] == {"train.main1", "serve.main1"}
     assert groups["role_main"] == {"train.main1", "serve.main1"}
+
+
+@pytest.mark.parametrize(("driver", "port"), [("bridge", 22), ("host", 30007)])
+def test_the_port_of_other_hosts_is_not_that_of_containers(checkout: Path, base: Path, driver: str, port: int) -> None:
+    """A program in the place of ssh shows its port if Ansible names one, which has precedence over the session's configuration."""
+    (base / "train" / "session.json").write_text(json.dumps(document("train", driver)))
+    (base.parent / "train.sessions.yml").write_text(FILES["train.sessions.yml"] + f"artifacts: {base}\n")
+    program = base.parent / "ssh"
+    program.write_text(f"#!/bin/sh\necho $* | grep -Eo 'Port=[0-9]+|main1 |sub[12] ' | xargs >> {base}/shown\n")
+    program.chmod(0o755)
+    environment = {**os.environ, "ANSIBLE_SSH_EXECUTABLE": str(program), "ANSIBLE_REMOTE_PORT": "2222"}
+    words = ["-i", str(base.parent / "train.sessions.yml"), "all", "-f1", "-m", "ansible.builtin.raw", "-a", "true"]
+    subprocess.run([sys.executable, "-m", "ansible", "adhoc", *words], cwd=checkout, env=environment, check=True)
+    shown = sorted((base / "shown").read_text().splitlines())
+    assert shown == sorted(["Port=30007 main1", f"Port={port} sub1", f"Port={port} sub2"])
 
 
 HOSTILE = "{{ lookup('pipe', 'touch MARK') }}"
