@@ -17,7 +17,6 @@ from ..module_utils._core.topology import kept_apps
 from ..module_utils._ssh.keys import Identity
 from ._artifacts import APPS, DOCUMENT, Artifacts
 
-FILE = APPS
 LOOPBACK = "127.0.0.1"
 MAIN = "main1"
 
@@ -62,9 +61,9 @@ def change(artifacts: Artifacts, added: Mapping[str, str], removed: Sequence[str
     """Add or replace URLs by app, and remove others."""
     kept = [one for one in _lines(artifacts) if one.partition(" ")[0] not in (*added, *removed)]
     lines = kept + [line(name, url) for name, url in added.items()]
-    artifacts.write(FILE, "".join(lines).encode())
+    artifacts.write(APPS, "".join(lines).encode())
 
 
 def _lines(artifacts: Artifacts) -> List[str]:
     """The lines of the file, which may be damaged."""
-    return [one + "\n" for one in (artifacts.read(FILE) or b"").decode("utf-8", "replace").splitlines()]
+    return [one + "\n" for one in (artifacts.read(APPS) or b"").decode("utf-8", "replace").splitlines()]

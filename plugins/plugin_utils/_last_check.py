@@ -16,7 +16,7 @@ from typing import Mapping, Sequence
 from ..module_utils._core.documents import Json
 from ..module_utils._core.units import show_seconds
 from ._artifacts import base_of
-from ._whole_file import replace
+from ._whole_file import DIRECTORY, replace
 
 # A session's name never begins with a dot.
 NAME = ".last_check.json"
@@ -34,7 +34,7 @@ def write(base: str, agents: Mapping[str, str], unfit: Mapping[str, str], unguar
     document = {"time": time.time(), "agents": dict(agents), "unfit": dict(unfit), "unguarded": list(unguarded)}
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        handle = os.open(folder, DIRECTORY)
         try:
             replace(handle, NAME, json.dumps(document, indent=2, sort_keys=True).encode())
         finally:
@@ -47,10 +47,10 @@ def write(base: str, agents: Mapping[str, str], unfit: Mapping[str, str], unguar
 def read(base: str, agents: Mapping[str, str], age: float) -> Json | None:
     """The kept result as ``unfit``, ``unguarded`` and its ``age`` for people; None if there is none that counts."""
     document = _document(os.path.join(base_of(base), NAME))
-    expected = {"agents": dict, "unfit": dict, "unguarded": list}
+    expected = {"agents": dict, "unfit": dict, "unguarded": list, "time": (int, float)}
     if not all(isinstance(document.get(key), kind) for key, kind in expected.items()):
         return None
-    spent = time.time() - float(document.get("time") or 0)
+    spent = time.time() - document["time"]
     known = document["agents"]
     if not -_AHEAD <= spent < age or any(known.get(name) != address for name, address in agents.items()):
         return None

@@ -15,12 +15,10 @@ from typing import List
 from ..module_utils._core.errors import ComputeError
 from ..module_utils._ssh.config_files import renamed_config
 from ._artifacts import Artifacts, base_of
-from ._whole_file import lock_folder, replace
+from ._whole_file import DIRECTORY, lock_folder, replace
 
 NAME = "ssh_config"
 MARK = "# Written by cluster.compute: every launch, repair and end of a session replaces this file.\n"
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_FILE = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def update(base: str) -> str:
@@ -28,7 +26,7 @@ def update(base: str) -> str:
     folder = base_of(base)
     path = os.path.join(folder, NAME)
     try:
-        handle = os.open(folder, _FOLDER)
+        handle = os.open(folder, DIRECTORY)
     except FileNotFoundError:
         return ""
     except OSError as error:
@@ -73,7 +71,7 @@ def _sessions(folder: str) -> List[str]:
 
 def _content(handle: int) -> bytes | None:
     try:
-        file = os.open(NAME, os.O_RDONLY | _FILE, dir_fd=handle)
+        file = os.open(NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=handle)
     except FileNotFoundError:
         return None
     with os.fdopen(file, "rb") as stream:

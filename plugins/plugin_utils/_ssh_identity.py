@@ -17,7 +17,7 @@ from ..module_utils._ssh import config_files, host_lists
 from ..module_utils._ssh.container_files import Bundle, HostIdentity
 from ..module_utils._ssh.keys import SECRET_BYTES, Identity
 from . import _app_urls as app_urls
-from ._artifacts import Artifacts
+from ._artifacts import APPS, Artifacts
 from ._results import listed
 from ._ssh_route import Route
 
@@ -49,7 +49,6 @@ def _host_identity(identity: Identity, network: Network, container: Container) -
 
 
 ID_CONTAINER = "id_container"
-PUBLIC_FILES = ("ssh_config",)
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,8 @@ class SessionIdentity:
         if kept is not None and self.identity.owns(kept):
             wanted[ID_CONTAINER] = kept
         stale = {name: content for name, content in wanted.items() if not self.artifacts.holds(name, content)}
-        texts = [self._difference(name, files[name]) for name in PUBLIC_FILES if name in stale] if diff else []
+        # The other files are secret.
+        texts = [self._difference("ssh_config", files["ssh_config"])] if diff and "ssh_config" in stale else []
         if not check:
             for name, content in stale.items():
                 self.artifacts.write(name, content)
@@ -106,7 +106,7 @@ class SessionIdentity:
             "ssh_config": config_files.controller_config(self.plan, route.address, self.artifacts.folder, route.proxy),
             "known_hosts": config_files.authority_line(self.plan, self.identity.authority) + "\n",
             ID_CONTAINER: self.identity.user.private,
-            **({app_urls.FILE: urls} if urls else {}),
+            **({APPS: urls} if urls else {}),
         }
 
     def _difference(self, name: str, after: str) -> Json:

@@ -23,7 +23,7 @@ from ..module_utils._core.waiting import deadline_in, retry_until
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # Holders of the lock write a few small files. One that holds it longer is stopped, or its file system does not answer.
 PATIENCE = 30.0
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _REGULAR = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -105,10 +105,10 @@ def _remedy(error: OSError, path: str) -> str:
 def _opened(path: str) -> Iterator[int]:
     """A directory, open for the time of the context. Root opens each part by itself, so that none can become a link meanwhile."""
     parts = path.split("/")[1:] if os.geteuid() == 0 else [path]
-    handle = os.open("/", _DIRECTORY)
+    handle = os.open("/", DIRECTORY)
     try:
         for part in filter(None, parts):
-            inner = os.open(part, _DIRECTORY | (os.O_NOFOLLOW if os.geteuid() == 0 else 0), dir_fd=handle)
+            inner = os.open(part, DIRECTORY | (os.O_NOFOLLOW if os.geteuid() == 0 else 0), dir_fd=handle)
             os.close(handle)
             handle = inner
         yield handle

@@ -16,6 +16,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _last_check
 AGENTS = {"agent1": "192.0.2.1", "agent2": "192.0.2.2"}
 UNFIT = {"agent2": "swarm on agent2: in no Swarm"}
 UNGUARDED = ["agent1"]
+DAMAGED_TIME = json.dumps({"agents": AGENTS, "unfit": {}, "unguarded": [], "time": "now"})
 
 
 def test_it_is_kept_privately_and_read_again(tmp_path: Path) -> None:
@@ -60,7 +61,8 @@ def test_an_old_one_does_not_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[1]", "{", '{"agents": 3}', '{"agents": {}, "unfit": []}', '{"agents": {}, "unfit": {}}']
+    "content",
+    ["", "[1]", "{", '{"agents": 3}', '{"agents": {}, "unfit": []}', '{"agents": {}, "unfit": {}}', DAMAGED_TIME],
 )
 def test_a_damaged_one_does_not_count(tmp_path: Path, content: str) -> None:
     (tmp_path / last_check.NAME).write_text(content)
