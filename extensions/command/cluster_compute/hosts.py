@@ -80,7 +80,7 @@ def with_hosts(text: str, entries: Dict[str, str], *, head: bool = False) -> str
     lines = "".join(indentation + entry for entry in entries.values())
     known = [name for name in entries if re.search(rf'^ +"?{re.escape(name)}"?:', text, re.MULTILINE)]
     if known:
-        raise MisuseError(f"{', '.join(known)}: the inventory has it already")
+        raise MisuseError(f"{', '.join(known)}: the inventory has it already; hosts provision makes it an agent")
     if not group or (head and re.search(r"^head:", text, re.MULTILINE)):
         raise MisuseError(f"the inventory has another form, or a head already: add the hosts by hand:\n{lines}")
     text = f"{text[: group.end()]}{lines}{text[group.end() :]}".rstrip() + "\n"

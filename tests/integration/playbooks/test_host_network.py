@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import runpy
+import shlex
 import socket
 import time
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from controller import Controller, Session
+from controller import Controller, Session, run
 
 # The first has a port of its own; the other wants one that is in use, and gets another.
 APPS = [
@@ -57,6 +59,18 @@ def test_sshd_listens_only_where_it_is_needed(desk: Session) -> None:
     port = "%04X" % ports(desk)["ssh"]
     found = {local.partition(":")[0] for local, state in listening if local.endswith(":" + port) and state == "0A"}
     assert found == {_kernel("127.0.0.1"), _kernel(desk.addresses[0])}
+
+
+def test_the_front_end_leads_to_the_server_of_the_session(desk: Session, checkout: Path) -> None:
+    """The server of the host itself, which has port 22, has no host key of the session."""
+    front_end = runpy.run_path(str(checkout / "extensions/front_end/cluster_session.py"))
+    asked = front_end["parsed"](["connect", "desk"])
+    words = front_end["arguments"](asked, front_end["document_of"](desk.folder, "missing"))
+    way = shlex.join(["ssh", "-F", desk.config, *words])
+    known = f"-oUserKnownHostsFile={desk.folder}/known_hosts"
+    target = ["-i", f"{desk.folder}/id_container", "-l", desk.document["session"]["user"]["name"], "main1", "hostname"]
+    options = [f"-oProxyCommand={way}", known, "-oStrictHostKeyChecking=yes", "-oBatchMode=yes"]
+    assert run(["ssh", "-F", "/dev/null", *options, *target]).check().text == "main1\n"
 
 
 def _kernel(address: str) -> str:

@@ -220,7 +220,8 @@ def test_an_inventory_that_is_not_understood_stays_as_it_is(capsys: pytest.Captu
     assert Path("mine.yml").read_text() == text
     assert main(["hosts", "add", "node1", "--no-provision"]) == 0
     text = Path("hosts.yml").read_text()
-    assert refusal(capsys, "hosts", "add", "node1") == "node1: the inventory has it already"
+    message = "node1: the inventory has it already; hosts provision makes it an agent"
+    assert refusal(capsys, "hosts", "add", "node1") == message
     for words in (["a b"], ["x;id@host"], ["{{x}}"], [], ["a", "b", "--name", "c"]):
         refusal(capsys, "hosts", "add", *words)
     assert Path("hosts.yml").read_text() == text
