@@ -67,6 +67,27 @@ def _hidden(name: str) -> Callable[..., None]:
     return chosen
 
 
+class _Lasting:
+    """A stream whose other end may close, or whose disk may be full: the run goes on without it.
+
+    An error would end the thread of Ansible that reads what workers show and return, and the run would wait for ever.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+
 class CallbackModule(DefaultCallback):
     """Falls back to Ansible's default output when the user asks for details."""
 
@@ -76,6 +97,7 @@ class CallbackModule(DefaultCallback):
 
     def __init__(self) -> None:
         super().__init__()
+        sys.stdout, sys.stderr = _Lasting(sys.stdout), _Lasting(sys.stderr)  # type: ignore[assignment]
         self._progress = Progress(started=time.monotonic())
         self._lock = threading.Lock()
         self._is_terminal = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
@@ -100,11 +122,11 @@ class CallbackModule(DefaultCallback):
 
     def _wipe(self) -> None:
         if self._is_live:
-            os.write(2, CLEAR.encode())
+            _write(CLEAR)
             self._is_live = False
 
     def _beat(self) -> None:
-        """The thread that shows that a long phase goes on. It writes to the descriptor: a fork must not copy a held lock."""
+        """The thread that shows that a long phase goes on."""
         while not self._stopped.wait(1.0):
             with self._lock:
                 now = time.monotonic()
@@ -113,10 +135,10 @@ class CallbackModule(DefaultCallback):
                 self._progress.conducted = _conducted(Path(TERMINAL.phase))
                 if self._is_terminal:
                     text = self._progress.live(now)[: _columns() - 1]
-                    os.write(2, (CLEAR + text).encode())
+                    _write(CLEAR + text)
                     self._is_live = bool(text)
                 else:
-                    os.write(2, "".join(line + "\n" for line in self._progress.heartbeat(now)).encode())
+                    _write("".join(line + "\n" for line in self._progress.heartbeat(now)))
 
     def _is_quiet(self) -> bool:
         return int(self._display.verbosity) < 1
@@ -229,8 +251,7 @@ class CallbackModule(DefaultCallback):
         if os.getpid() == self._pid and not self._progress.is_finished:
             self._progress.is_finished = True
             self._progress.conducted = _conducted(Path(TERMINAL.phase))
-            with suppress(OSError):  # the terminal may have ended
-                os.write(2, (f"{CLEAR if self._is_live else ''}{self._progress.interrupted()}\n").encode())
+            _write(f"{CLEAR if self._is_live else ''}{self._progress.interrupted()}\n")
         self._pass_on(number, frame)
 
     def _on_interrupt(self, number: int, frame: Any) -> None:
@@ -253,6 +274,12 @@ class CallbackModule(DefaultCallback):
         if os.getpid() == self._pid and self._begun and not self._progress.is_finished:
             self._progress.conducted = _conducted(Path(TERMINAL.phase))
             self._print([self._progress.interrupted()], error=True)
+
+
+def _write(text: str) -> None:
+    """Write to the descriptor of standard error, which may have ended: a fork must not copy a held lock."""
+    with suppress(OSError):
+        os.write(2, text.encode())
 
 
 def _transfers(folder: str) -> List[Tuple[int, int]]:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -66,6 +67,26 @@ def test_the_end_of_the_terminal_ends_the_workers_of_ansible_too(
     callback.v2_playbook_on_start(None)
     signal.raise_signal(signal.SIGHUP)
     assert asked == passed
+
+
+@pytest.mark.parametrize("lost", ["/dev/full", "pipe"])
+def test_a_run_whose_output_is_lost_goes_on_to_its_end(lost: str, checkout: Path, tmp_path: Path) -> None:
+    """As after ``| head -n 1``, or with a log on a full disk: Ansible would wait for ever for a result that it no longer reads."""
+    given = {
+        "session_state_dir": tmp_path,
+        "agent_docker_host": f"unix://{tmp_path}/none",
+        "sessions_file": tmp_path / "list",
+    }
+    own = [word for name, value in given.items() for word in ("-e", f"{name}={value}")]
+    words = ["-i", "playbooks/inventory/local.yml", "playbooks/sessions.yml", *own]
+    command = [sys.executable, "-m", "ansible", "playbook", *words]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "wb") as pipe, open("/dev/full", "wb") as full:
+        output = pipe if lost == "pipe" else full
+        done = subprocess.run(command, cwd=checkout, stdout=output, stderr=output, timeout=120, check=False)
+    assert done.returncode == 0
+    assert (tmp_path / "list").exists()
 
 
 def test_python_ignores_an_interrupt_during_a_fork() -> None:
