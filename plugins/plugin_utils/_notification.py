@@ -13,7 +13,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from typing import TYPE_CHECKING, Iterable, List, Tuple
 
@@ -68,10 +67,7 @@ def notify(action: ComputeAction, events: Iterable[Event], task_vars: Json) -> N
 
 def send(target: str, documents: List[Json]) -> None:
     """Begin to send documents to a target, in their order, and return at once."""
-    # A file without a name: a pipe that nothing reads yet would hold this process up.
-    with tempfile.TemporaryFile() as content:
-        content.write(json.dumps({"target": target, "documents": documents}).encode())
-        content.seek(0)
-        # The sender starts a child and ends, so that no process of Ansible has to wait for its end.
-        command = [sys.executable, "-I", _SENDER]
-        subprocess.run(command, stdin=content, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    content = json.dumps({"target": target, "documents": documents}).encode()
+    # The sender reads all, starts a child and ends, so that no process of Ansible has to wait for its end.
+    command = [sys.executable, "-I", _SENDER]
+    subprocess.run(command, input=content, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)

@@ -121,7 +121,11 @@ def test_a_command_gets_the_document_and_is_tried_three_times(tmp_path: Path, mo
     assert len((tmp_path / "tries").read_text().splitlines()) == 3
 
 
-def test_nothing_waits_for_a_notification_and_its_order_is_kept(tmp_path: Path) -> None:
+def test_nothing_waits_for_a_notification_and_its_order_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It needs no temporary file, for which a disk may have no room."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "full"))
     begun = time.monotonic()
     target = f"while [ ! -e {tmp_path}/go ]; do sleep 0.05; done; cat >>{tmp_path}/got"
     notification.send(target, [notification.document(event, ROW) for event in ("running", "ended")])
