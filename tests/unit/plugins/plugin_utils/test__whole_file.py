@@ -39,6 +39,13 @@ def test_a_link_or_a_pipe_in_the_place_of_the_file_is_replaced(tmp_path: Path) -
     assert (tmp_path / "kept").read_text() == "x\n"
 
 
+@pytest.mark.parametrize("name", ["null", "stdout"])
+def test_no_device_of_the_machine_is_replaced(name: str) -> None:
+    message = f"/dev/{name} cannot be written: its directory is that of devices; name another file."
+    with pytest.raises(ComputeError, match=exactly(message)):
+        write(f"/dev/{name}", "x\n", 0o644, check=True)
+
+
 @pytest.mark.parametrize("is_root", [True, False])
 def test_root_follows_no_link_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_root: bool) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0 if is_root else 1000)
