@@ -168,7 +168,8 @@ def _failed(host: str, error: Exception | None) -> Answer:
     if isinstance(error, ComputeError):
         return Answer(host, 1, problem=error.message.rstrip("."))
     if isinstance(error, OSError):
-        return Answer(host, 1, problem=f"{error.filename or 'the controller'}: {error.strerror or error}")
+        where = error.filename2 or error.filename or "the controller"
+        return Answer(host, 1, problem=f"{where}: {error.strerror or error}")
     raise error or ValueError("neither a value nor an error")
 
 

@@ -5,11 +5,16 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
-from ansible_collections.cluster.compute.plugins.plugin_utils._session_copy import Copy
+from ansible_collections.cluster.compute.plugins.plugin_utils._session_copy import Copy, _failed
+from ansible_collections.cluster.compute.plugins.plugin_utils._tar_stream import TarReader
 
 
 def test_a_target_that_is_no_directory_is_a_failure_of_each_container(tmp_path: Path) -> None:
@@ -20,3 +25,11 @@ def test_a_target_that_is_no_directory_is_a_failure_of_each_container(tmp_path: 
     places = [(host, 1, f"{tmp_path}/file/{host}: Not a directory") for host in ("main1", "sub1")]
     assert [(answer.hostname, answer.code, answer.problem) for answer in answers] == places
     assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_directory_in_the_way_of_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    member = tarfile.TarInfo("results")
+    with pytest.raises(IsADirectoryError) as refused:
+        TarReader(io.BytesIO(member.tobuf()), str(tmp_path), "results", "main1").run()
+    assert _failed("main1", refused.value).problem == "results: Is a directory"
