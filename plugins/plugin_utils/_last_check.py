@@ -47,7 +47,7 @@ def write(base: str, agents: Mapping[str, str], unfit: Mapping[str, str], unguar
 def read(base: str, agents: Mapping[str, str], age: float) -> Json | None:
     """The kept result as ``unfit``, ``unguarded`` and its ``age`` for people; None if there is none that counts."""
     document = _document(os.path.join(base_of(base), NAME))
-    expected = {"agents": dict, "unfit": dict, "unguarded": list, "time": (int, float)}
+    expected = {"agents": dict, "unfit": dict, "unguarded": list, "time": float}
     if not all(isinstance(document.get(key), kind) for key, kind in expected.items()):
         return None
     spent = time.time() - document["time"]
