@@ -44,7 +44,8 @@ def _assigned(name: str, value: Any) -> str:
         return f"{name}={value}"
     # A string of JSON is one of YAML, too, where a tag keeps it from being a template.
     unsafe = "!unsafe " if isinstance(value, str) and _TEMPLATE.search(value) else ""
-    return f'{{"{name}": {unsafe}{json.dumps(value, ensure_ascii=False)}}}'
+    text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # YAML reads no DEL
+    return f'{{"{name}": {unsafe}{text}}}'
 
 
 def command(line: Line, asked: argparse.Namespace, environment: Mapping[str, str]) -> List[str]:

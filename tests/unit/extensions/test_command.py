@@ -102,11 +102,11 @@ def variables(words: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, An
             {"session_name": "train", "session_exec_command": "ls -l"},
         ),
         (
-            ["exec", "train", "--on", "sub1,main1", "--", "echo $HOME; {{ x }} # \"'"],
+            ["exec", "train", "--on", "sub1,main1", "--", "echo $HOME; {{ x }} # \"'\x7f"],
             "session_exec.yml",
             {
                 "session_name": "train",
-                "session_exec_command": "echo $HOME; {{ x }} # \"'",
+                "session_exec_command": "echo $HOME; {{ x }} # \"'\x7f",
                 "session_exec_containers": ["sub1", "main1"],
             },
         ),
