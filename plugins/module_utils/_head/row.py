@@ -183,7 +183,11 @@ def values_of(row: Row) -> Tuple[Any, ...]:
 def row_of(values: Any) -> Row:
     pairs = dict(zip(COLUMNS, values))
     for name, parse in _PARSERS.items():
-        pairs[name] = parse(pairs[name])
+        try:
+            pairs[name] = parse(pairs[name])
+        except (ValueError, TypeError, LookupError, AttributeError):
+            # A damaged row must not stop the commands for all sessions. The labels of its containers say the rest.
+            pairs[name] = None
     return Row(**pairs)
 
 

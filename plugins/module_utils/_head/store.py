@@ -315,7 +315,7 @@ class Store:
         self._db.execute(statement, values)
 
     def history(self, session_id: str) -> List[Json]:
-        query = "SELECT time, before, after, reason FROM history WHERE session = ? ORDER BY time, rowid"
+        query = "SELECT time, before, after, reason FROM history WHERE session = ? ORDER BY rowid"
         names = ("time", "before", "after", "reason")
         return [dict(zip(names, values)) for values in self._db.execute(query, (session_id,))]
 

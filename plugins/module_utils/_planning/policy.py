@@ -31,8 +31,9 @@ def _mapping(variable: str, data: object) -> Mapping[str, Any]:
 
 def _positive(variable: str, value: object) -> float:
     number: float = _number(variable, value)
-    if not number:
-        raise InputError(variable, value, "must be greater than 0")
+    # A much smaller share of a sum would be 0.
+    if number < 1e-6:
+        raise InputError(variable, value, "must be at least 0.000001")
     return number
 
 

@@ -33,7 +33,8 @@ def restart_turn(history: Sequence[Json], restarts: int, now: float) -> RestartT
     for entry in history:
         if str(entry["reason"]).startswith(RESTARTED):
             count, last = (count + 1 if entry["time"] - last < _SETTLED else 1), float(entry["time"])
-    if not count or now - last >= _SETTLED:
+    # A clock that was set back must not keep restarts away until it has caught up.
+    if not count or abs(now - last) >= _SETTLED:
         return RestartTurn(0)
     if count >= restarts:
         return RestartTurn(count, "session_restarts is reached (%d); launch it again to restart it" % restarts)

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import SESSION, agent, carried_out, plan, request
+from samples import SESSION, agent, carried_out, context, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._head import store as stores
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import DamagedStoreError, Store, lock_holders
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, Recording
 
@@ -84,6 +87,18 @@ def test_a_damaged_store_says_which_file_to_move_and_a_session_ends_by_its_label
     assert warning.endswith("The session ends by its labels; its end is not recorded.")
     ended = recorded(path, "terminated", id=SESSION)
     assert ended["session"]["state"] == states.TERMINATED
+
+
+@pytest.mark.parametrize("column", ["plan", "request", "holder"])
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"containers": [5]}', '{"session": {}, "containers": []}'])
+def test_a_damaged_row_stops_no_command_and_its_session_ends_by_its_labels(path: Path, column: str, text: str) -> None:
+    with closing(sqlite3.connect(path)) as damaged:
+        damaged.execute(f"UPDATE session SET {column} = ?", (text,))
+        damaged.commit()
+    with Store.opened(str(path.parent)) as store:
+        assert launch(store, request(name="other"), context(*AGENTS)).verdict == "placed"
+    assert recorded(path, "terminating", name="train")["session"]["id"] == SESSION
+    assert recorded(path, "terminated", id=SESSION)["session"]["state"] == states.TERMINATED
 
 
 def test_a_damaged_store_knows_no_session_without_labels(path: Path) -> None:

@@ -38,6 +38,8 @@ def after(*times: float) -> list[dict[str, Any]]:
         ((1000.0, 1100.0, 1200.0), 2000.0, 3, "session_restarts is reached (3); launch it again to restart it"),
         ((1000.0, 1100.0, 1200.0), 4800.0, 0, ""),
         ((1000.0, 1100.0, 4700.0), 4740.0, 1, ""),
+        # The clock was set back: nothing waits until it has caught up.
+        ((90000.0, 90100.0), 1000.0, 0, ""),
     ],
 )
 def test_the_turn_of_a_restart(times: tuple[float, ...], now: float, count: int, reason: str) -> None:

@@ -214,6 +214,12 @@ def _add_many(folder: str, owner: str) -> None:
     store.close()
 
 
+def test_the_history_is_in_the_order_of_its_entries_although_the_clock_was_set_back(store: Store) -> None:
+    store.add(row(state=states.RUNNING), 100.0, "launched")
+    store.note(store.need("id-alice-train"), 50.0, "later")
+    assert [entry["reason"] for entry in store.history("id-alice-train")] == ["launched", "later"]
+
+
 def test_many_processes_take_turns(folder: Path) -> None:
     processes = [FORK.Process(target=_add_many, args=(str(folder), "owner%d" % number)) for number in range(6)]
     for process in processes:

@@ -277,7 +277,12 @@ def test_a_quota_holds_a_request_back(policy: dict[str, Any], owner: str, reason
             "agent_policy.default.port_range: '1-2': must be FIRST-LAST with ports from 1024 to 65535.",
         ),
         ({"queue": {"policy": "fifo"}}, "agent_policy.queue.policy: 'fifo': must be one of: backfill, strict."),
-        ({"queue": {"shares": {"alice": 0}}}, "agent_policy.queue.shares.alice: 0: must be greater than 0."),
+        ({"queue": {"shares": {"alice": 0}}}, "agent_policy.queue.shares.alice: 0: must be at least 0.000001."),
+        # Divided by the sum of the shares, it would be 0.
+        (
+            {"queue": {"shares": {"alice": 5e-324}}},
+            "agent_policy.queue.shares.alice: 5e-324: must be at least 0.000001.",
+        ),
     ],
 )
 def test_a_policy_with_a_mistake_is_refused(policy: Any, message: str | None) -> None:
