@@ -70,7 +70,6 @@ lacks:
   type: list
   elements: str
   sample: []
-options: {description: "The options of the module, for an action that asks again.", type: dict, returned: always}
 agent:
   description:
     - The report.

@@ -102,8 +102,8 @@ def _log_folders(folder: str) -> List[Tuple[float, str, int]]:
     found = []
     for name in os.listdir(folder) if os.path.isdir(folder) else []:
         path = os.path.join(folder, name)
-        # The pass of another owner may remove it meanwhile.
-        with suppress(FileNotFoundError):
+        # The pass of another owner may remove it meanwhile, and a killed end leaves it private to its user.
+        with suppress(OSError):
             if UUID(name) and _is_folder(path):
                 sizes = [entry.stat(follow_symlinks=False).st_size for entry in os.scandir(path)]
                 found.append((os.lstat(path).st_mtime, name, sum(sizes)))

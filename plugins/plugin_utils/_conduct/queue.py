@@ -96,7 +96,7 @@ class _Pass:
         lost: List[Json] = []
         with self._keeping_failure():
             lost = self._keep_order(reports)
-        finished = [] if play.check else [*self._finished(listed), *(one for one in lost if one["action"] == "end")]
+        finished = [*self._finished(listed), *(one for one in lost if one["action"] == "end")]
         for session in finished:
             with self._keeping_failure():
                 lease = int(self._settings["session_launch_timeout"])

@@ -67,7 +67,7 @@ def terminate(
     play.waiting = int(begun["waiting"])
     is_ending = session.get("state") == states.TERMINATING
     if play.check:
-        return Ended(session, termination_summary(session, name, True), bool(begun["changed"]))
+        return Ended(session, termination_summary(session, name, True), bool(begun["changed"] or begun["remove"]))
     removed = remove(play, reports, begun["remove"], session["id"] if is_ending else "")
     if recent:
         recent.note_use(host for host, one in removed.answers.items() if any(map(one.get, _MARKS)))

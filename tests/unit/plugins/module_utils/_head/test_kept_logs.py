@@ -9,11 +9,16 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import keep_logs, kept_logs
+from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import (
+    keep_logs,
+    kept_logs,
+    surplus_logs,
+)
 
 LOG = [{"logs": [{"hostname": "main1", "text": "again"}]}]
 
@@ -68,6 +73,23 @@ def test_links_are_not_followed(tmp_path: Path, folder: Path, link: str) -> None
     with pytest.raises(StateError, match="cannot be read"):
         kept_logs(str(folder), "id")
     assert list(target.iterdir()) == [] if link == "id" else target.read_text() == "precious"
+
+
+def test_the_private_folder_of_an_end_that_was_killed_keeps_no_other_user_from_a_pass() -> None:
+    """The folder is private until its rights follow those of the store."""
+    names = ["0" * 8 + "-0000-0000-0000-" + 12 * digit for digit in "01"]
+    user = os.geteuid()
+    with TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        for name, rights in zip(names, (0o000, 0o755)):
+            keep_logs(folder, name, LOG)
+            (Path(folder) / name).chmod(rights)
+        os.seteuid(user or 65534)
+        try:
+            assert surplus_logs(folder, set(), 1) == [names[1]]
+        finally:
+            os.seteuid(user)
+            (Path(folder) / names[0]).chmod(0o700)
 
 
 def test_a_pipe_in_the_place_of_a_log_does_not_block(folder: Path) -> None:

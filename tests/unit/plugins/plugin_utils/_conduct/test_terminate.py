@@ -88,6 +88,8 @@ def test_leftovers_of_other_sessions_that_stay_are_no_failure() -> None:
     nothing = {"changed": False, "session": {}, "remove": ["old"], "waiting": 0}
     play = ending(**{"session.record": nothing, "containers": FAILED})
     assert terminate(play, "gone").summary == "There is no live session gone: nothing to end."
+    play.check = True
+    assert terminate(play, "gone").changed is True, "in check mode, their removal is a change"
 
 
 @pytest.mark.parametrize(("held", "patience"), [([], 3), ([{"session": "old"}], 30)])
@@ -334,6 +336,13 @@ def test_a_pass_ends_what_is_over_at_a_second_look_and_what_no_other_controller_
     begun = [one for one in options_of(play, "session.record") if one["state"] == "terminating"]
     # By its ID: another session may have got the name meanwhile.
     assert [one["session"] for one in begun] == [ROW["id"]] * is_ended
+
+
+def test_in_check_mode_a_pass_shows_which_sessions_it_would_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = {"changed": True, "session": ROW, "remove": [], "waiting": 0}
+    play = passing(monkeypatch, **{"sessions.list_all": {"sessions": [OVER]}, "session.record": record})
+    play.check = True
+    assert (make_pass(play), play.lines[0]) == (True, "Session train would be terminated.")
 
 
 def reported(play: Any) -> str:
