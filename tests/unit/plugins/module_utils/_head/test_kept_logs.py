@@ -14,11 +14,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
-from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import (
-    keep_logs,
-    kept_logs,
-    surplus_logs,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import keep_logs, kept_logs, surplus_logs
 
 LOG = [{"logs": [{"hostname": "main1", "text": "again"}]}]
 
@@ -81,9 +77,10 @@ def test_the_private_folder_of_an_end_that_was_killed_keeps_no_other_user_from_a
     user = os.geteuid()
     with TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        for name, rights in zip(names, (0o000, 0o755)):
+        for name in names:
             keep_logs(folder, name, LOG)
-            (Path(folder) / name).chmod(rights)
+        (Path(folder) / names[0]).chmod(0o000)
+        (Path(folder) / names[1]).chmod(0o755)
         os.seteuid(user or 65534)
         try:
             assert surplus_logs(folder, set(), 1) == [names[1]]
