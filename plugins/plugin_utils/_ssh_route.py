@@ -18,7 +18,6 @@ from ansible.playbook.play_context import PlayContext
 from ansible.plugins.loader import connection_loader
 
 from ..module_utils._core.documents import Json
-from ..module_utils._planning.deployment import controller_address
 
 _BY_SSH = ("ssh", "smart", "ansible.builtin.ssh")
 _PATIENCE = 10
@@ -49,8 +48,8 @@ def address_of(host: str, task_vars: Json) -> str:
     if host not in hostvars:
         return host
     variables = hostvars[host]
-    connection = variables.get("ansible_connection") or "ssh"
-    return controller_address(host, str(connection), str(variables.get("ansible_host") or ""))
+    is_here = variables.get("ansible_connection") == "local"
+    return "127.0.0.1" if is_here else str(variables.get("ansible_host") or host)
 
 
 def route_by(address: str, variables: Mapping[str, Any]) -> Route:

@@ -8,15 +8,13 @@ The conductor reads these values; it computes none of them itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Iterable, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Iterable, Sequence, Tuple
 
 from .._core.documents import Json
 from .._core.model import Plan
 
 if TYPE_CHECKING:
     from .request import Request
-
-LOOPBACK = "127.0.0.1"
 
 # Seconds that the removal of a network waits for the engines to let go of it. An overlay cannot be removed
 # completely while an agent is lost, so the removal does not wait long then.
@@ -63,75 +61,35 @@ class AgentStatus:
 
 @dataclass(frozen=True)
 class Deployment:
-    """The part that each host has in a launch.
+    """The part that each host has in a launch, besides what its plan says.
 
     Attributes:
-        agents: the agents that hold a container, in the order of their first rank.
-        main_agent: the agent of ``main1``.
-        address: where the controller reaches ``main_agent``.
         network_host: the host that creates and removes the network.
-        network_is_apart: that host has no container of the session.
         image_is_settled: every agent that needs the image of the session has it, and the same one: it is not pulled or copied.
         image_asked: the agents that are asked for the image, because they can be the source of a copy.
         image_rivals: agents whose committed image is used if it is newer than the image on the session's agents.
         image_pull: when the image is pulled: ``missing``, ``always`` or ``never``.
-        shared_folders: folders of the agents that containers mount, each once.
-        writable_folders: those of ``shared_folders`` that a container may write to.
-        folders_need_proof: whether several agents must prove that they see the same folders.
     """
 
-    agents: Tuple[str, ...]
-    main_agent: str
-    address: str
     network_host: str
-    network_is_apart: bool
     image_is_settled: bool
     image_asked: Tuple[str, ...]
     image_rivals: Tuple[str, ...]
     image_pull: str
-    shared_folders: Tuple[str, ...]
-    writable_folders: Tuple[str, ...]
-    folders_need_proof: bool
 
 
 def deployment(
-    plan: Plan,
-    statuses: Sequence[AgentStatus],
-    *,
-    head: str,
-    addresses: Mapping[str, str],
-    pull: str = "missing",
-    is_repair: bool = False,
+    plan: Plan, statuses: Sequence[AgentStatus], *, head: str, pull: str = "missing", is_repair: bool = False
 ) -> Deployment:
-    """Who does what for this plan.
-
-    ``statuses`` are those of all hosts of the play, in its order; ``addresses`` are where the controller reaches them
-    (``controller_address``).
-    """
-    agents = tuple(plan.agents)
-    maker = network_host(plan, statuses, head)
-    writable = {mount.source for mount in plan.session.mounts if mount.type == "bind" and mount.mode == "rw"}
-    folders = tuple(dict.fromkeys(mount.source for mount in plan.session.mounts if mount.type == "bind"))
+    """Who does what for this plan. ``statuses`` are those of all hosts of the play, in its order."""
     return Deployment(
-        agents=agents,
-        main_agent=plan.main.agent,
-        address=addresses.get(plan.main.agent, plan.main.agent),
-        network_host=maker,
-        network_is_apart=maker not in agents,
+        network_host=network_host(plan, statuses, head),
         image_is_settled=image_is_settled(plan, statuses, pull),
         image_asked=tuple(status.name for status in statuses if status.reachable),
         image_rivals=tuple(status.name for status in statuses if status.reachable and _is_permitted(plan, status)),
         # A repair makes what was there, with no newer image of the same name.
         image_pull="missing" if is_repair and pull == "always" else pull,
-        shared_folders=folders,
-        writable_folders=tuple(folder for folder in folders if folder in writable),
-        folders_need_proof=len(agents) > 1 and bool(folders),
     )
-
-
-def controller_address(host: str, connection: str = "ssh", ansible_host: str = "") -> str:
-    """Where the controller reaches a host, from its inventory variables."""
-    return LOOPBACK if connection == "local" else ansible_host or host
 
 
 def network_host(plan: Plan, statuses: Sequence[AgentStatus], head: str) -> str:

@@ -83,8 +83,7 @@ def launch(play: Play, asked: Asked, reports: Reports) -> Launched:
 def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
     """Every step that makes a plan real, in order. Returns where the time went."""
     request, made = placed.asked.request, placed.made(plan)
-    if work.folders_need_proof:
-        prove_folders(play, plan, work)
+    prove_folders(play, plan)
     images = Wanted.of_session(play, plan, work, request.pull_timeout)
     check_exist(play, images)
     for wanted in images:
@@ -96,17 +95,17 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
         resize.remove_strangers(play, placed, plan)
     if placed.makes_containers:
         create(play, plan, work, made)
-        start(play, plan, work, request, made)
+        start(play, plan, request, made)
     # What starts again as a whole has its files already.
     if placed.outcome == "repair" and len(placed.decision.get("missing") or ()) < len(plan.containers):
-        resize.follow(play, plan, work)
-    verify(play, plan, work, request.verify_timeout)
+        resize.follow(play, plan)
+    verify(play, plan, request.verify_timeout)
     if placed.makes_containers:
         # An app that has ended or failed in a container that stays is no reason to undo the others.
         await_apps(play, made, request.apps_timeout)
     listed = placed.listed(plan)
     added = added_apps(play, plan, listed) if placed.outcome == "repair" else []
-    return record_running(play, listed, work, added)
+    return record_running(play, listed, added)
 
 
 @contextmanager
@@ -120,7 +119,7 @@ def undoing(play: Play, placed: Placed, plan: Plan, work: Deployment, reports: R
         reason = error.message if isinstance(error, ComputeError) else f"{type(error).__name__}: {error}"
         logs, lost = _remove_launch(play, placed, plan, work, reports)
         if placed.added:
-            resize.undo(play, placed, plan, work)
+            resize.undo(play, placed, plan)
         left = [agent for agent in lost if agent in plan.agents]
         if left:
             reason += f" Anything left of it on {', '.join(left)} is removed when that agent answers again."
@@ -145,12 +144,12 @@ def _deployed(play: Play, placed: Placed, plan: Plan, work: Deployment, reports:
             explanation = carry_out(play, placed, plan, work)
         play.notify(placed.repair, placed.session)
     elif placed.outcome == "running":
-        files = restore_files(play, placed.listed(plan), placed.session, work.address)
+        files = restore_files(play, placed.listed(plan), placed.session)
     if explanation and placed.asked.setting("explain"):
         play.show([explanation])
     if placed.deploys or not placed.asked.is_silent:
         play.show(shown(play, placed, files))
-    has_changed = _change(play, placed, plan, work)
+    has_changed = _change(play, placed, plan)
     if placed.asked.request.command and not play.check:
         run_to_the_end(play, placed, plan)
     return Launched(placed, bool(placed.decision.get("changed") or files or has_changed))
@@ -164,9 +163,9 @@ def _remove_launch(
     own = {"sessions": [session], "launch": plan.session.launch}
     with play.phase("remove"):
         logs = (
-            play.tried_on_each(work.agents, "logs.read", lambda _agent: {**_LOGS, "session": session}) if is_new else {}
+            play.tried_on_each(plan.agents, "logs.read", lambda _agent: {**_LOGS, "session": session}) if is_new else {}
         )
-        removed = play.tried_on_each(work.agents, "containers.absent", lambda _agent: own)
+        removed = play.tried_on_each(plan.agents, "containers.absent", lambda _agent: own)
         lost = lost_agents(reports.statuses, [agent for agent, answer in removed.items() if answer.get("failure")])
         if is_new:
             play.tried(work.network_host, "network.absent", {"sessions": [session], "deadline": network_patience(lost)})
@@ -193,12 +192,12 @@ def _waiting(play: Play, placed: Placed) -> Launched:
     return Launched(placed, bool(placed.decision.get("changed")))
 
 
-def _change(play: Play, placed: Placed, plan: Plan, work: Deployment) -> bool:
+def _change(play: Play, placed: Placed, plan: Plan) -> bool:
     """Apply new limits to containers that run, and start apps again that have failed; whether anything has changed."""
     has_changed, apps = False, list(placed.decision.get("failed_apps") or ())
     if placed.must_apply_limits:
         with play.phase("limits"):
-            limited = play.on_each(work.agents, "containers.limited", lambda agent: {"plan": plan.part(agent)})
+            limited = play.on_each(plan.agents, "containers.limited", lambda agent: {"plan": plan.part(agent)})
         has_changed = any(answer.get("changed") for answer in limited.values())
     if apps:
         restart_apps(play, plan, apps, placed.asked.request.apps_timeout)
@@ -222,17 +221,21 @@ def run_to_the_end(play: Play, placed: Placed, plan: Plan) -> None:
         raise CommandError(message)
 
 
-def prove_folders(play: Play, plan: Plan, work: Deployment) -> None:
+def prove_folders(play: Play, plan: Plan) -> None:
     """Mark the folders on the agent of ``main1``, and look for the marks on the others. Raises StepError if one is not seen."""
-    common = {"folders": list(work.shared_folders), "token": plan.session.launch}
+    mounts = [mount for mount in plan.session.mounts if mount.type == "bind"]
+    main, *others = plan.agents
+    if not mounts or not others:
+        return
+    common = {"folders": list(dict.fromkeys(mount.source for mount in mounts)), "token": plan.session.launch}
     common["permitted"] = list(plan.session.permitted_folders)
     user = {"uid": plan.session.user.uid, "gid": plan.session.user.gid}
-    others = [agent for agent in work.agents if agent != work.main_agent]
+    writable = list(dict.fromkeys(mount.source for mount in mounts if mount.mode == "rw"))
     with play.phase("folders"):
         try:
-            options = {**common, **user, "writable": list(work.writable_folders)}
-            marks = play.on(work.main_agent, "folders.mark", options)["marks"]
+            options = {**common, **user, "writable": writable}
+            marks = play.on(main, "folders.mark", options)["marks"]
             wanted = {"marks": marks, "token": plan.session.launch}
             play.on_each(others, "folders.find", lambda _agent: wanted)
         finally:
-            play.tried(work.main_agent, "folders.unmark", common)
+            play.tried(main, "folders.unmark", common)

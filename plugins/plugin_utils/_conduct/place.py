@@ -176,15 +176,9 @@ def _with_plan(play: Play, placed: Placed, reports: Reports) -> Placed:
     plan = arrival.plan(placed.decision["plan"], play.head)
     check_agreement(plan, request, [status.name for status in reports.statuses], play.head)
     plan = with_user_environment(plan, render_environment(request, plan))
-    work = deployment(
-        plan,
-        reports.statuses,
-        head=play.head,
-        addresses={plan.main.agent: play.address_of(plan.main.agent)},
-        pull=request.pull,
-        is_repair=placed.outcome != "placed",
-    )
-    if (placed.outcome == "placed" or placed.former_size) and plan.network.driver == "overlay":
+    is_repair = placed.outcome != "placed"
+    work = deployment(plan, reports.statuses, head=play.head, pull=request.pull, is_repair=is_repair)
+    if (not is_repair or placed.former_size) and plan.network.driver == "overlay":
         play.warn(_unguarded(reports, plan))
     return replace(placed, plan=plan, work=work)
 
@@ -198,8 +192,9 @@ def _unguarded(reports: Reports, plan: Plan) -> str:
 def shown(play: Play, placed: Placed, files: Sequence[str] = ()) -> List[str]:
     """The report of a launch for people. ``files`` are those that are written again."""
     decision = {**placed.decision, "restored_files": list(files)}
-    if placed.plan and placed.work:
-        decision.update(plan=placed.listed(placed.plan).to_short_json(), deployment={"address": placed.work.address})
+    if placed.plan:
+        address = play.address_of(placed.plan.main.agent)
+        decision.update(plan=placed.listed(placed.plan).to_short_json(), deployment={"address": address})
     elif placed.outcome != "pending":
         return []
     return summary(decision, play.artifacts, play.check)

@@ -108,9 +108,9 @@ class Play:
         """The address at which the controller reaches a host of the inventory."""
         return ssh_route.address_of(host, self.task_vars)
 
-    def route_to(self, host: str, address: str) -> ssh_route.Route:
+    def route_to(self, host: str, address: str = "") -> ssh_route.Route:
         """The route of the controller's ssh to a host: the inventory may name jump hosts for it."""
-        return ssh_route.route_to(host, address, self.task_vars)
+        return ssh_route.route_to(host, address or self.address_of(host), self.task_vars)
 
     # Steps
 

@@ -11,7 +11,6 @@ from typing import Any, Sequence
 from ...module_utils._core import arrival, states
 from ...module_utils._core.documents import Json
 from ...module_utils._core.model import Plan
-from ...module_utils._planning.deployment import Deployment
 from ...module_utils._text.views import session_document
 from .. import _notification as notification
 from .. import _shared_config as shared_config
@@ -52,7 +51,7 @@ def keep_result(artifacts: Artifacts, result: str, reason: str) -> None:
         artifacts.write_json(DOCUMENT, {**document, "command": {"result": result, "reason": reason}})
 
 
-def record_running(play: Play, plan: Plan, work: Deployment, added: Sequence[Json] = ()) -> str:
+def record_running(play: Play, plan: Plan, added: Sequence[Json]) -> str:
     """Record that a session runs, and write C(session.json) and C(trace.json). Returns where the time of the launch went.
 
     C(added) are the entries of apps that the plan does not have.
@@ -61,7 +60,8 @@ def record_running(play: Play, plan: Plan, work: Deployment, added: Sequence[Jso
         recorded = record(play, "running", session=plan.session.id, launch=plan.session.launch)
     artifacts = Artifacts(play.artifacts, plan.session.name)
     timings = {**{phase.timing: 0.0 for phase in PHASES.values() if phase.timing}, **play.timings}
-    document = session_document(plan, recorded["session"], work.address, timings, artifacts.folder)
+    address = play.address_of(plan.main.agent)
+    document = session_document(plan, recorded["session"], address, timings, artifacts.folder)
     artifacts.write_json(DOCUMENT, {**document, "apps": [*document["apps"], *added]})
     entries = trace.notes()
     artifacts.write(trace.NAME, json.dumps(trace.trace_document(entries), separators=(",", ":")).encode())

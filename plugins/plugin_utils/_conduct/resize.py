@@ -10,7 +10,6 @@ from typing import Collection, Tuple
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import StateError
 from ...module_utils._core.model import Plan
-from ...module_utils._planning.deployment import Deployment
 from ...module_utils._planning.plan import with_user_environment
 from ...module_utils._planning.request import Request
 from ...module_utils._planning.request_checks import check_together
@@ -48,25 +47,25 @@ def remove_strangers(play: Play, placed: Placed, plan: Plan) -> None:
         play.on_each(found, "containers.absent", lambda agent: _all_but(plan, placed.removed, agent))
 
 
-def follow(play: Play, plan: Plan, work: Deployment) -> None:
+def follow(play: Play, plan: Plan) -> None:
     """Write the names of the members into the files of the controller and of the containers that run, where they differ."""
     own = SessionIdentity.of(plan, Artifacts(play.artifacts, plan.session.name), check=False)
     with play.phase("follow"):
-        play.on_each(work.agents, "containers.followed", lambda agent: _part(plan, own, agent))
-    own.keep({}, play.route_to(plan.main.agent, work.address), check=False, diff=False)
+        play.on_each(plan.agents, "containers.followed", lambda agent: _part(plan, own, agent))
+    own.keep({}, play.route_to(plan.main.agent), check=False, diff=False)
 
 
-def undo(play: Play, placed: Placed, plan: Plan, work: Deployment) -> None:
+def undo(play: Play, placed: Placed, plan: Plan) -> None:
     """After a growth that has failed: the session as it was before. What cannot be undone now is undone by the next command."""
     request = without(placed.asked.request, placed.added)
     former = resized(plan, request, launch=plan.session.launch)
     former = with_user_environment(former, render_environment(request, former))
     artifacts, kept = Artifacts(play.artifacts, plan.session.name), KeptRequests(play.artifacts)
-    play.tried_on_each(work.agents, "containers.absent", lambda _agent: _all_but(former))
+    play.tried_on_each(plan.agents, "containers.absent", lambda _agent: _all_but(former))
     if artifacts.identity(plan.session.id, create=False) is not None:
         own = SessionIdentity.of(former, artifacts, check=False)
         play.tried_on_each(former.agents, "containers.followed", lambda agent: _part(former, own, agent))
-        own.keep({}, play.route_to(plan.main.agent, work.address), check=False, diff=False)
+        own.keep({}, play.route_to(plan.main.agent), check=False, diff=False)
     if kept.files(plan.session.id):
         kept.keep(plan.session.id, request, kept.files(plan.session.id))
 

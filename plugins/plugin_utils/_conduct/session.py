@@ -176,8 +176,8 @@ def restart(play: Play) -> Json:
     asked = Asked(found["request"], settings, queued=str(found["id"]), takes_variables=False, is_silent=True)
     # What does not run is repaired first: the restart is then about containers that run.
     launched = _repaired(play, asked)
-    plan, work = launched.placed.plan, launched.placed.work
-    if plan is None or work is None:
+    plan = launched.placed.plan
+    if plan is None:
         raise SessionError(f"Session {name} was not restarted: it does not run.")
     if app:
         restart_apps(play, plan, [app], asked.request.apps_timeout)

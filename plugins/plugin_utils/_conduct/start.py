@@ -33,23 +33,24 @@ def create(play: Play, plan: Plan, work: Deployment, made: Plan) -> None:
 
     ``made`` is the part of the plan whose containers the session lacks.
     """
-    if work.network_is_apart:
+    is_apart = work.network_host not in plan.agents
+    if is_apart:
         with play.phase("network"):
             play.on(work.network_host, "network.present", {"plan": plan.to_short_json()})
     with play.phase("create", made):
 
         def options(agent: str) -> Json:
             own = {"plan": plan.part(agent)}
-            return own if work.network_is_apart else {**own, "network": agent == work.network_host}
+            return own if is_apart else {**own, "network": agent == work.network_host}
 
         created = play.on_each(_busy(plan, made), "containers.created", options)
-    if not work.network_is_apart:
+    if not is_apart:
         play.timings["network"] = max(
             (float(one.get("network_duration") or 0.0) for one in created.values()), default=0.0
         )
 
 
-def start(play: Play, plan: Plan, work: Deployment, request: Request, made: Plan) -> None:
+def start(play: Play, plan: Plan, request: Request, made: Plan) -> None:
     """Start the containers, install SSH and secrets in them, and write the files of the user."""
     artifacts = Artifacts(play.artifacts, plan.session.name)
     own = SessionIdentity.of(plan, artifacts, check=False)
@@ -63,7 +64,7 @@ def start(play: Play, plan: Plan, work: Deployment, request: Request, made: Plan
         except StepError:
             own.forget()
             raise
-        own.keep({}, play.route_to(plan.main.agent, work.address), check=False, diff=False)
+        own.keep({}, play.route_to(plan.main.agent), check=False, diff=False)
 
 
 def _busy(plan: Plan, made: Plan) -> Sequence[str]:
@@ -109,7 +110,7 @@ def await_apps(play: Play, plan: Plan, seconds: int) -> None:
             play.on(agent, "apps.ready", options)
 
 
-def restore_files(play: Play, plan: Plan, session: Json, address: str) -> List[str]:
+def restore_files(play: Play, plan: Plan, session: Json) -> List[str]:
     """Write the files of a running session that the controller has lost; returns their names. Lost keys are a warning."""
     artifacts = Artifacts(play.artifacts, plan.session.name)
     if artifacts.session != plan.session.id:
@@ -117,9 +118,10 @@ def restore_files(play: Play, plan: Plan, session: Json, address: str) -> List[s
         return []
     missing = [name for name in _NEEDED if artifacts.read(name) is None]
     if missing and not play.check:
-        route = play.route_to(plan.main.agent, address)
+        route = play.route_to(plan.main.agent)
         SessionIdentity.of(plan, artifacts, check=False).keep({}, route, check=False, diff=False)
         if artifacts.read(DOCUMENT) is None:
+            address = play.address_of(plan.main.agent)
             artifacts.write_json(DOCUMENT, session_document(plan, session, address, {}, artifacts.folder))
         play.warn(shared_config.update(artifacts.base))
     return missing

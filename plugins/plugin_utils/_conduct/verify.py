@@ -13,7 +13,6 @@ from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
 from ...module_utils._docker.logs import LAST_LINES, joined_lines
-from ...module_utils._planning.deployment import Deployment
 from ...module_utils._ssh.config_files import ssh_port
 from .._artifacts import Artifacts
 from .._other_hosts import OtherHosts
@@ -24,11 +23,11 @@ from .play import Play
 _MOST_OF_LOGS = 1 << 16
 
 
-def verify(play: Play, plan: Plan, work: Deployment, seconds: int) -> None:
+def verify(play: Play, plan: Plan, seconds: int) -> None:
     """Reach every container of a session by SSH. Raises ComputeError for the first that does not answer."""
     artifacts = Artifacts(play.artifacts, plan.session.name)
     identity = artifacts.known_identity(plan.session.id, plan.session.name)
-    route = play.route_to(plan.main.agent, work.address)
+    route = play.route_to(plan.main.agent)
     endpoint = SshEndpoint(
         host=route.address,
         port=ssh_port(plan).host_port,

@@ -12,11 +12,23 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.plugin_utils import _ssh_route
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_route import Route, route_by
+from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_route import Route, address_of, route_by
 
 
 def test_its_own_examples() -> None:
     assert doctest.testmod(_ssh_route).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("variables", "address"),
+    [
+        ({}, "agent1"),
+        ({"ansible_host": "192.0.2.1"}, "192.0.2.1"),
+        ({"ansible_host": "192.0.2.1", "ansible_connection": "local"}, "127.0.0.1"),
+    ],
+)
+def test_the_address_of_an_agent_follows_from_its_connection(variables: dict[str, Any], address: str) -> None:
+    assert address_of("agent1", {"hostvars": {"agent1": variables}}) == address
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.documents im
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import (
     AgentStatus,
     Deployment,
-    controller_address,
     deployment,
     image_is_settled,
     lease_seconds,
@@ -55,14 +54,6 @@ def test_the_report_of_a_host_that_cannot_be_reached_is_enough() -> None:
 
 
 @pytest.mark.parametrize(
-    ("connection", "ansible_host", "address"),
-    [("ssh", "", "agent1"), ("ssh", "192.0.2.1", "192.0.2.1"), ("local", "192.0.2.1", "127.0.0.1")],
-)
-def test_the_address_of_an_agent_follows_from_its_connection(connection: str, ansible_host: str, address: str) -> None:
-    assert controller_address("agent1", connection, ansible_host) == address
-
-
-@pytest.mark.parametrize(
     ("managers", "lost", "head", "host"),
     [
         ("ab", "", "a", "b"),
@@ -82,8 +73,7 @@ def test_a_manager_that_answers_makes_the_overlay(managers: str, lost: str, head
 def test_a_manager_with_containers_makes_the_overlay() -> None:
     """It does so with the task that creates its containers: the session needs no task for the network alone."""
     statuses = [status("a", is_manager=True), status("b"), status("c", is_manager=True)]
-    found = deployment(OVERLAY, statuses, head="a", addresses={})
-    assert (found.network_host, found.network_is_apart) == ("c", False)
+    assert deployment(OVERLAY, statuses, head="a").network_host == "c"
 
 
 def test_a_manager_of_another_swarm_makes_no_overlay() -> None:
@@ -168,20 +158,12 @@ def test_a_lease_covers_all_that_a_launch_may_wait_for(
 
 def test_a_deployment_names_the_part_of_every_host() -> None:
     statuses = [status("a", is_manager=True), status("b"), status("c"), status("d", reachable=False)]
-    addresses = {"a": "127.0.0.1", "b": "192.0.2.2"}
-    assert deployment(OVERLAY, statuses, head="a", addresses=addresses) == Deployment(
-        agents=("b", "c"),
-        main_agent="b",
-        address="192.0.2.2",
+    assert deployment(OVERLAY, statuses, head="a") == Deployment(
         network_host="a",
-        network_is_apart=True,
         image_is_settled=True,
         image_asked=("a", "b", "c"),
         image_rivals=("a", "b", "c"),
         image_pull="missing",
-        shared_folders=(),
-        writable_folders=(),
-        folders_need_proof=False,
     )
 
 
@@ -190,23 +172,8 @@ def test_a_deployment_names_the_part_of_every_host() -> None:
     [("always", False, "always"), ("always", True, "missing"), ("never", True, "never"), ("missing", False, "missing")],
 )
 def test_a_repair_never_fetches_a_newer_image(pull: str, is_repair: bool, effective: str) -> None:
-    found = deployment(BRIDGE, [status("a")], head="a", addresses={}, pull=pull, is_repair=is_repair)
+    found = deployment(BRIDGE, [status("a")], head="a", pull=pull, is_repair=is_repair)
     assert found.image_pull == effective
-
-
-@pytest.mark.parametrize(("placement", "need_proof"), [("aaa", False), ("aab", True)])
-def test_several_agents_must_prove_that_they_share_the_folders(placement: str, need_proof: bool) -> None:
-    mounts = [
-        {"source": "/data", "target": "/data", "mode": "ro"},
-        {"source": "/out", "target": "/out"},
-        {"source": "/data", "target": "/again"},
-        {"source": "cache", "target": "/cache", "type": "volume"},
-    ]
-    wanted = plan(request(cluster_size=3, mounts=mounts), placement)
-    found = deployment(wanted, [status("a"), status("b")], head="a", addresses={})
-    assert found.shared_folders == ("/data", "/out")
-    assert found.writable_folders == ("/data", "/out")
-    assert found.folders_need_proof is need_proof
 
 
 def test_an_agent_needs_only_the_image_of_its_own_roles() -> None:

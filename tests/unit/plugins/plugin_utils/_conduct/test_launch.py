@@ -89,6 +89,22 @@ def test_a_launch_takes_every_step_in_order(tmp_path: Path) -> None:
     assert set(play.timings) == {"schedule", "create", "start", "network"}
 
 
+@pytest.mark.parametrize(("placement", "need_proof"), [("aaa", False), ("aab", True)])
+def test_several_agents_must_prove_that_they_share_the_folders(placement: str, need_proof: bool) -> None:
+    mounts = [
+        {"source": "/data", "target": "/data", "mode": "ro"},
+        {"source": "/out", "target": "/out"},
+        {"source": "/data", "target": "/again"},
+        {"source": "cache", "target": "/cache", "type": "volume"},
+    ]
+    play = conducted({"folders.mark": {"marks": {}}, "folders": {}}, "a", "b")
+    launching.prove_folders(play, plan(request(cluster_size=3, mounts=mounts), placement))
+    names = ["folders.mark", "folders.find", "folders.unmark"]
+    assert [(host, name) for host, name, _args in play.asked] == list(zip("aba", names, strict=True)) * need_proof
+    marked = [(args["folders"], sorted(args["writable"])) for args in options_of(play, "folders.mark")]
+    assert marked == [(["/data", "/out"], ["/data", "/out"])] * need_proof
+
+
 @pytest.mark.parametrize(
     ("missing", "made"), [(["sub1"], "1 container"), (["main1", "sub1"], "2 containers on 2 agents")]
 )
