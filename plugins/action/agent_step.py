@@ -7,22 +7,28 @@
 from __future__ import annotations
 
 from ..module_utils._core.documents import Json
-from ..module_utils._steps.step import carry_out
+from ..module_utils._steps.step import OF_HEAD, carry_out, noun_of
 from ..modules.agent_step import ARGUMENT_SPEC
-from ..plugin_utils._action import Controller, StepAction
+from ..plugin_utils._action import ComputeAction, Controller
 from ..plugin_utils._controller_steps import STEPS
 from ..plugin_utils._runtime_scripts import runtime_scripts
 
+# The steps that count bytes in a file while they work.
+_COUNTED = frozenset({"image.build", "image.commit", "image.fill", "image.pull"})
 
-class ActionModule(StepAction):
+
+class ActionModule(ComputeAction):
     """Adds what the inventory says of the host, and the scripts of this release."""
 
-    SPEC = ARGUMENT_SPEC
-
-    def carried_out(self, call: str, params: Json, options: Json, task_vars: Json) -> Json:
+    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
+        _valid, options = self.validate_argument_spec(argument_spec=dict(ARGUMENT_SPEC))
+        call, params = options["call"], {**options["params"], **options["secrets"]}
         if call in STEPS:
             return {"changed": False, **carry_out(call, STEPS[call], Controller(self, task_vars), params)}
         if call == "runtime.install":
             scripts = runtime_scripts()
             params = {"scripts": dict(scripts.texts), "applets": list(scripts.applets), **params}
-        return super().carried_out(call, params, options, task_vars)
+        names = ("state_dir",) if noun_of(call) in OF_HEAD.nouns else ("docker_host", "timeout")
+        place = {name: options[name] for name in names if options.get(name)}
+        step = self.counted_step if call in _COUNTED else self.step
+        return step(call, {**params, **place}, task_vars, str(options["agent"]))

@@ -6,16 +6,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
-
-from ..module_utils._core.documents import Json
-from ..plugin_utils._conduct.action import ConductorAction
+from ..plugin_utils._conduct.action import ListAction
 from ..plugin_utils._conduct.listing import usage
-from ..plugin_utils._conduct.play import Play
 
 
-class ActionModule(ConductorAction):
+class ActionModule(ListAction):
     """The module reads the ledger on the head; the steps are in _conduct.listing."""
 
-    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
-        return usage(play, {name: options[name] for name in self._task.args if name in options})
+    LIST = usage

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 _HERE = OF_HEAD.nouns | {"apps", "batch.wait", "containers", "logs", "network", "report", "ssh"}
 # The parameters of steps that no log may contain.
 _SECRET = frozenset({"bundle", "identity_token", "password", "secrets", "token", "tokens"})
-# The steps that count bytes in a file while they work.
-_COUNTED = frozenset({"image.build", "image.commit", "image.fill", "image.pull"})
 
 # The sender of a plan that a task is given as its option.
 TASK = "the task"
@@ -182,24 +180,6 @@ class ComputeAction(ActionBase):
             host = (task_vars.get("hostvars") or {}).get(str(self._task.delegate_to)) or {}
             return host.get(variable)
         return self._templar.template(task_vars.get(variable))
-
-
-class StepAction(ComputeAction):
-    """Carries out a step for a task of the collection's roles. ``SPEC`` has the options of its module."""
-
-    SPEC: ClassVar[Mapping[str, Json]] = {}
-
-    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
-        _valid, options = self.validate_argument_spec(argument_spec=dict(self.SPEC))
-        params = {**options["params"], **(options.get("secrets") or {})}
-        return self.carried_out(options["call"], params, options, task_vars)
-
-    def carried_out(self, call: str, params: Json, options: Json, task_vars: Json) -> Json:
-        """The result of a step on the host of the task. ``options`` name its engine or its store."""
-        names = ("state_dir",) if noun_of(call) in OF_HEAD.nouns else ("docker_host", "timeout")
-        place = {name: options[name] for name in names if options.get(name)}
-        step = self.counted_step if call in _COUNTED else self.step
-        return step(call, {**params, **place}, task_vars, str(options.get("agent") or ""))
 
 
 @dataclass(frozen=True)

@@ -85,16 +85,13 @@ def surplus_logs(folder: str, live: Set[str], log_bytes: int) -> List[str]:
     return surplus
 
 
-def remove_logs(folder: str, sessions: Iterable[str]) -> List[str]:
-    """Remove the kept logs of these sessions; returns those that had any."""
-    removed = []
+def remove_logs(folder: str, sessions: Iterable[str]) -> None:
+    """Remove the kept logs of these sessions."""
     for session in sessions:
         path = os.path.join(folder, session)
         if UUID(session) and _is_folder(path):
             # It does not follow links; what cannot be removed now is tried again by the next pass.
             shutil.rmtree(path, ignore_errors=True)
-            removed.append(session)
-    return removed
 
 
 def _log_folders(folder: str) -> List[Tuple[float, str, int]]:

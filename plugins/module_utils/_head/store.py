@@ -66,10 +66,8 @@ class Store:
         self._path = path
         with self._errors():
             self._db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None)
-            if not is_whole:
-                self._make_tables()
-
-    def _make_tables(self) -> None:
+        if is_whole:
+            return
         with self.transaction():
             for statement in SCHEMA:
                 self._db.execute(statement)
@@ -292,16 +290,14 @@ class Store:
         """The sessions that a session waits for, by name."""
         return {name: self.newest(name, row.owner) for name in request.after}
 
-    def add_sample(self, taken: Json) -> bool:
-        """Keep a sample, unless the last one is only seconds old; returns whether it is kept. Old samples are removed."""
+    def add_sample(self, taken: Json) -> None:
+        """Keep a sample, unless the last one is only seconds old. Old samples are removed."""
         now = float(taken["time"])
         self.execute("DELETE FROM sample WHERE time < ?", (now - _OLDEST,))
         last = self.query("SELECT max(time) FROM sample")[0][0]
         # A clock that was set back must not keep samples away until it has caught up.
-        if last is not None and 0 <= now - last < _CLOSEST:
-            return False
-        self.execute("INSERT OR REPLACE INTO sample VALUES (?, ?)", (now, json.dumps(taken, sort_keys=True)))
-        return True
+        if last is None or not 0 <= now - last < _CLOSEST:
+            self.execute("INSERT OR REPLACE INTO sample VALUES (?, ?)", (now, json.dumps(taken, sort_keys=True)))
 
     def samples(self, since: float) -> List[Json]:
         """The samples from a time on, oldest first."""

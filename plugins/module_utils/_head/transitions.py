@@ -287,16 +287,14 @@ class Recording:
                 waiting = [other for other in store.live({PENDING}) if row and other.owner == row.owner]
         finally:
             store.close()
-        after = row.state if row else ""
         return row, {
-            "changed": before != after,
+            "changed": before != (row.state if row else ""),
             "session": row.to_json() if row else {},
             "ended_folders": ended_folders,
             "plan": row.plan.to_short_json() if row and row.plan else None,
             "remove": [session for session in remove if not row or session != row.id],
             "ended": [other.to_json() for other in ended if other and (not row or other.id != row.id)],
             "waiting": len(waiting),
-            "diff": {"before": {"state": before}, "after": {"state": after}},
         }
 
     def _keep(self, folder: str, session_id: str) -> List[str]:

@@ -98,8 +98,7 @@ def keep_up(
     with Store.opened(head.directory, read_only=head.check) as store:
         live = store.live()
         held = held_on(reports, store.ends_on(reports), store.held_plans())
-        taken = sample(list_agents(held, reports), [row.state for row in live], now)
-        store.add_sample(taken)
+        store.add_sample(sample(list_agents(held, reports), [row.state for row in live], now))
         degraded = note_degraded(store, reports, owner, now)
         note_agents(store, reports, now)
         lost = losses(store, reports, owner, now)
@@ -109,16 +108,13 @@ def keep_up(
         ended_folders = store.ended(folders)
     # After the transaction: a launch does not wait for the removal of files.
     surplus = surplus_logs(head.directory, {row.id for row in live}, log_bytes)
-    removed = [] if head.check else remove_logs(head.directory, list(dict.fromkeys([*retired, *surplus])))
+    if not head.check:
+        remove_logs(head.directory, [*retired, *surplus])
     return {
-        "changed": bool(retired or removed),
-        "sample": taken,
         "degraded": [row.to_json() for row in degraded],
         "lost": lost,
         "fenced": to_remove,
         "ended_folders": ended_folders,
-        "retired": retired,
-        "logs_removed": removed,
     }
 
 

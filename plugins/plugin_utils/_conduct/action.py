@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, ClassVar, Mapping
 
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
@@ -32,6 +32,15 @@ class ConductorAction(ComputeAction):
     @abstractmethod
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
         """Do the work, and return the result. ``options`` are those that replace no variable. Raises ComputeError."""
+
+
+class ListAction(ConductorAction):
+    """An action that shows what the head knows, as ``LIST`` makes it from the options that the task sets."""
+
+    LIST: ClassVar[Callable[[Play, Json], Json]]
+
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
+        return type(self).LIST(play, {name: options[name] for name in self._task.args if name in options})
 
 
 def conducted(action: ComputeAction, task_vars: Json, conduct: Callable[[Play], Json]) -> Json:

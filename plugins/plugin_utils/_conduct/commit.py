@@ -43,8 +43,8 @@ def commit(play: Play, settings: Json) -> Json:
     play.say(str(measured["message"]))
     if play.check:
         return {"changed": True, "image": image, "id": ""}
-    params = {"wanted": wanted, "deadline": settings["session_commit_timeout"]}
     with play.phase("commit"):
+        params = {"wanted": wanted, "deadline": settings["session_commit_timeout"]}
         made = play.counted([agent], "image.commit", params)[agent]["image"]
     play.say(f"Image {image} is {made['id']} on {agent}")
     _spread(play, image, owner, [agent, *others])

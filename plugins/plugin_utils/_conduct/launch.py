@@ -16,6 +16,7 @@ from ...module_utils._core.errors import ComputeError, SessionError, TakenError
 from ...module_utils._core.model import Plan
 from ...module_utils._planning.batch_result import FAILURE
 from ...module_utils._planning.deployment import Deployment, lost_agents, network_patience
+from .. import _trace as trace
 from .._artifacts import Artifacts
 from . import resize
 from .apps import added_apps, restart_apps
@@ -25,7 +26,7 @@ from .losses import clean
 from .place import place, shown
 from .placed import Asked, Placed
 from .play import Play
-from .record import record_failure, record_running
+from .record import record, record_running
 from .reports import Avoided, RecentReports, Reports, collect_reports
 from .start import await_apps, create, restore_files, start, stop
 from .terminate import remove, terminate
@@ -174,8 +175,10 @@ def _remove_launch(
 
 def _recorded_failure(play: Play, plan: Plan, reason: str, logs: Sequence[Json], *, may_retry: bool) -> str:
     """Record why the launch failed, and return it for people; empty if the session waits for another attempt."""
+    trace.forget()
+    change = {"session": plan.session.id, "launch": plan.session.launch, "reason": reason, "retry": may_retry}
     try:
-        session = record_failure(play, plan, reason, retry=may_retry, logs=logs)["session"]
+        session = record(play, "failed", **change, logs=list(logs))["session"]
     except ComputeError as error:
         return f"{reason} {error.message}"
     if session.get("state") == states.PENDING:

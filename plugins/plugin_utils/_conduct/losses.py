@@ -59,20 +59,15 @@ def _clean(play: Play, reports: Reports, agent: str, found: Json) -> None:
     sessions = list(found["sessions"])
     if sessions:
         play.on(agent, "containers.absent", {"sessions": sessions, "network": True})
-    rejoins = bool(found["rejoins"]) and _is_outside(reports, agent)
+    # None leaves a Swarm because the store says so: an agent that answers says itself that it is in none.
+    known = [one for one in read_agents(reports.agents) if one.name == agent and one.reachable]
+    rejoins = bool(found["rejoins"]) and any(not (one.swarm or one.managers) for one in known)
     node = _rejoin(play, reports, agent) if rejoins else ""
     play.on_head("queue.cleaned", {"agent": agent, "sessions": sessions, "node": node})
     removed = "its old containers of sessions that have moved are removed" if sessions else ""
     joined = "it has joined its Swarm again" if rejoins else ""
     if removed or joined:
         play.show([f"{agent} is back: {', and '.join(filter(None, (removed, joined)))}."])
-
-
-def _is_outside(reports: Reports, agent: str) -> bool:
-    """Whether an agent that answers says itself that it is in no Swarm: none leaves one because the store says so."""
-    return any(
-        one.name == agent and one.reachable and not (one.swarm or one.managers) for one in read_agents(reports.agents)
-    )
 
 
 def _rejoin(play: Play, reports: Reports, agent: str) -> str:

@@ -71,13 +71,6 @@ def record_running(play: Play, plan: Plan, added: Sequence[Json]) -> str:
     return trace.explanation(entries, plan)
 
 
-def record_failure(play: Play, plan: Plan, reason: str, *, retry: bool, logs: Sequence[Json]) -> Json:
-    """Record why a launch has failed. With C(retry), the session waits again."""
-    trace.forget()
-    change = {"session": plan.session.id, "launch": plan.session.launch, "reason": reason, "retry": retry}
-    return record(play, "failed", **change, logs=list(logs))
-
-
 def _remove_files(play: Play, session: Json) -> None:
     """Remove the directory of a session that has ended. One that waits again gets new keys with its next plan."""
     if play.check or not session or session["state"] not in (*states.ENDED, states.PENDING):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import yaml
 
@@ -15,6 +15,7 @@ from ...module_utils._core import arrival, states
 from ...module_utils._core.constants import MAIN, RDMA_FOLDER
 from ...module_utils._core.documents import DECLARATION, Json
 from ...module_utils._core.errors import ComputeError, InputError
+from ...module_utils._core.forms import by_rule
 from ...module_utils._core.names import check_session_name
 from ...module_utils._planning.request import PRIVATE_FIELDS, Request
 from ...module_utils._planning.request_checks import check_whole_roles
@@ -48,7 +49,9 @@ _Dumper.add_representer(_Unsafe, _text)
 # What a request holds in another form than its variable: C(arrival) has the rules of their parts.
 _OTHER_FORM = ("millicpus", "mounts", "secrets", "apps", "user", "roles")
 _RULES = {
-    known.name: known.metadata[DECLARATION]["check"] for known in fields(Request) if known.name not in _OTHER_FORM
+    known.name: by_rule(known.metadata[DECLARATION]["check"], known.name)
+    for known in fields(Request)
+    if known.name not in _OTHER_FORM
 }
 
 
@@ -61,9 +64,9 @@ def stored_request(document: object, sender: str) -> Request:
         raise arrival.refusal("request", sender, (), "a document without what a request has") from None
     if not _has_whole_roles(request):
         raise arrival.refusal("request", sender, ("roles",), [role.name for role in request.roles])
-    for name, check in _RULES.items():
+    for name, holds in _RULES.items():
         value = getattr(request, name)
-        if not _holds(check, name, value):
+        if not holds(value):
             raise arrival.refusal("request", sender, (name,), value)
     return request
 
@@ -76,14 +79,6 @@ def _has_whole_roles(request: Request) -> bool:
     except InputError:
         return False
     return not names or (names[0] == MAIN and request.roles[0].size == 1 and len(set(names)) == len(names))
-
-
-def _holds(check: Callable[[str, object], object], name: str, value: object) -> bool:
-    """Whether a value is its own normal form."""
-    try:
-        return bool(check(name, value) == value)
-    except InputError:
-        return False
 
 
 def checked_sessions(sessions: Sequence[Json], head: str) -> Tuple[List[Json], List[str]]:

@@ -108,10 +108,7 @@ def _through_its_life(decide: Callable[..., Json], move: Callable[..., Json], fo
     identity = placed["session"]["id"]
     assert decide()["outcome"] == "held"
     running = move("running", session=identity)
-    assert (running["changed"], running["diff"]) == (
-        True,
-        {"before": {"state": "PREPARING"}, "after": {"state": "RUNNING"}},
-    )
+    assert (running["changed"], running["session"]["state"]) == (True, "RUNNING")
     assert not move("running", session=identity)["changed"]
     ending = move("terminating", name="train", owner="alice")
     assert (ending["session"]["state"], ending["remove"], ending["plan"]["session"]["id"]) == (

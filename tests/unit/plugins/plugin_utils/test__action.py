@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from ansible import constants
 
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction, StepAction
+from ansible_collections.cluster.compute.plugins.action.agent_step import ActionModule
+from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 
 
 class Asked(ComputeAction):
@@ -55,7 +56,7 @@ def test_a_module_asks_the_engine_of_the_host_it_runs_on(
 def test_the_options_of_a_module_are_not_written_to_the_system_log() -> None:
     """A plan has the user's environment, and every user of a host may be able to read its system log."""
     task = SimpleNamespace(check_mode=False, diff=False, args={}, async_val=0, delegate_to=None)
-    action: Any = StepAction(task, NO_PIPELINE, None, None, SimpleNamespace(template=lambda text: text), None)
+    action: Any = ActionModule(task, NO_PIPELINE, None, None, SimpleNamespace(template=lambda text: text), None)
     seen: list[dict[str, object]] = []
     action._execute_module = lambda _name, **options: seen.append(options["task_vars"]) or {}
     given: dict[str, object] = {"ansible_connection": "ssh"}
@@ -69,7 +70,7 @@ def test_a_result_has_the_options_of_its_module_only_where_ansible_shows_them(
     verbosity: int, kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = SimpleNamespace(check_mode=False, diff=False, args={}, async_val=0, delegate_to=None)
-    action: Any = StepAction(task, NO_PIPELINE, None, None, SimpleNamespace(template=lambda text: text), None)
+    action: Any = ActionModule(task, NO_PIPELINE, None, None, SimpleNamespace(template=lambda text: text), None)
     action._execute_module = lambda _name, **_options: {"invocation": {"module_args": {"plan": {}}}}
     monkeypatch.setattr(action._display, "verbosity", verbosity)
     assert ("invocation" in action.step("image.pull", {}, {})) == kept

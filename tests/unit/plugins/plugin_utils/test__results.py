@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import StepAction
+from ansible_collections.cluster.compute.plugins.action.agent_step import ActionModule
 from ansible_collections.cluster.compute.plugins.plugin_utils._results import VARIABLE, joint_result, write_result
 
 AGAIN = "run the same command again."
@@ -36,7 +36,7 @@ def result_of(answer: dict[str, Any], delegate: str | None = None) -> Any:
     """What an action returns for what a connection has returned."""
     task = SimpleNamespace(check_mode=False, diff=False, args={}, async_val=0, delegate_to=delegate)
     connection = SimpleNamespace(is_pipelining_enabled=lambda _is_async: False)
-    action: Any = StepAction(task, connection, None, None, SimpleNamespace(template=lambda text: text), None)
+    action: Any = ActionModule(task, connection, None, None, SimpleNamespace(template=lambda text: text), None)
     action._used_interpreter = None
     action.is_here = lambda _task_vars: False
     parse = action._parse_returned_data
