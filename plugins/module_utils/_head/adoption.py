@@ -31,7 +31,7 @@ from .._core.topology import Member
 from .._planning.addresses import NO_SUBNET, at_slots
 from .._planning.allocation import Allocation
 from .._planning.capacity import FreeCapacity
-from .._planning.placement import Placement, free_of, host_places, rdma_places
+from .._planning.placement import Placement, host_places, rdma_places
 from .._planning.plan import PlanInputs, build_plan, mtu_for, read_placement
 from .._planning.request import Request
 from .row import Row
@@ -70,19 +70,19 @@ def rebuilt_plan(
     row: Row,
     request: Request,
     agents: Sequence[Agent],
-    booked: Mapping[str, Sequence[Resources]],
+    free: Mapping[str, FreeCapacity],
     plans: Sequence[Plan],
 ) -> Plan:
     """The plan of an adopted session, from the request whose digest its labels have, in the size that they have.
 
-    ``booked`` and ``plans`` are what other sessions hold: devices and ports of a lost container are chosen beside it. Raises
-    InputError for another request, and ConflictError if no container of the session is seen or a lost container has no room any more.
+    ``free`` is what other sessions leave on the agents that answer, and ``plans`` are theirs: devices and ports of a lost container
+    are chosen beside them. Raises InputError for another request, and ConflictError if no container of the session is seen or a lost
+    container has no room any more.
     """
     observed = {one.hostname: one for agent in agents for one in agent.containers if _is_of(row, one)}
     example = _example(row, request, observed)
     placed_on, slots = read_placement(example.label(LABEL_SESSION + ".placement")), _slots(example, request)
     request, mode = request.with_sizes(list(map(len, slots))), example.label(LABEL_SESSION + ".mode")
-    free = {agent.name: free_of(agent, booked.get(agent.name, ())) for agent in agents if agent.reachable}
     resources = tuple(
         observed[member.hostname].resources
         if member.hostname in observed

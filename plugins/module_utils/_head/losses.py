@@ -22,12 +22,12 @@ from .._core.names import ALL_OWNERS
 from .._core.reports import Agent
 from .._planning.allocation import Allocation
 from .._planning.loss import Places, describe_loss, lost_agents, moved_plan, new_places
-from .._planning.placement import Shortfall, free_of
+from .._planning.placement import Shortfall
 from .._planning.request import Request
 from .row import Row
 from .store import Store
 from .turns import Context
-from .usage import booked_on
+from .usage import capacity_left
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,8 @@ class Loss:
     reason: str
 
 
-@dataclass(frozen=True)
-class Moved:
-    """A session with new places. ``moves`` has hostname, former and new agent of each container that moves."""
-
-    plan: Plan
-    moves: Tuple[Tuple[str, str, str], ...] = ()
+# Hostname, former and new agent of each container that moves.
+Moves = Tuple[Tuple[str, str, str], ...]
 
 
 def note_agents(store: Store, agents: Iterable[Agent], now: float) -> None:
@@ -113,7 +109,7 @@ def _action(store: Store, loss: Loss, agents: Sequence[Agent], nodes: Mapping[st
     return {**shown, "nodes": lost, "shared": is_shared}
 
 
-def relocated(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Moved:
+def relocated(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Tuple[Plan, Moves]:
     """The plan with new places for containers on lost agents, recorded with the fences. Raises ConflictError without room.
 
     Only a pass moves containers: it has made sure that the Swarm has lost these agents as well. It has asked about no others.
@@ -124,7 +120,7 @@ def relocated(store: Store, row: Row, plan: Plan, request: Request, context: Con
         removed = fenced_agents(store, "")
         lost = tuple(name for name in lost if name in removed)
     if not lost:
-        return Moved(plan)
+        return plan, ()
     places = _places(store, row, plan, request, lost, context.agents)
     if isinstance(places, Shortfall):
         raise ConflictError(f"Session {row.name} was {UNMOVED}no other agent has room for {places.reason}.", lost[0])
@@ -136,14 +132,13 @@ def relocated(store: Store, row: Row, plan: Plan, request: Request, context: Con
     listed = ", ".join(f"{hostname} is made again on {new}" for hostname, _old, new in moves)
     reason = f"relocated, because {describe_loss(plan, lost)}: {listed}; what it had stored in its own files is gone"
     store.note(row, context.now, reason)
-    return Moved(row.plan, moves)
+    return row.plan, moves
 
 
 def _places(
     store: Store, row: Row, plan: Plan, request: Request, lost: Sequence[str], agents: Sequence[Agent]
 ) -> Places | Shortfall:
-    booked = booked_on(agents, store.ends_on(agents), store.held_plans())
-    free = {agent.name: free_of(agent, booked[agent.name]) for agent in agents}
+    free = capacity_left(agents, store.ends_on(agents), store.held_plans())
     return new_places(request, plan, lost, agents, free, fenced_agents(store, row.id))
 
 
@@ -152,8 +147,7 @@ def _moved(store: Store, row: Row, plan: Plan, request: Request, places: Places,
     ports = plan.main.ports
     if plan.main.hostname in places:
         ports = Allocation(others, context.agents).ports(request, [places[plan.main.hostname][0]])
-    taken = {agent.name: agent.names for agent in context.agents}
-    return moved_plan(plan, request, places, ports, context.agents, taken)
+    return moved_plan(plan, request, places, ports, context.agents, context.taken_names)
 
 
 def _fence(store: Store, agents: Iterable[str], session: str, nodes: Mapping[str, str]) -> None:

@@ -30,14 +30,14 @@ from .._planning.request_checks import check_group
 from .._planning.resizing import added_since, is_resize
 from .adoption import rebuilt_plan
 from .awaited import REPLACED, awaited, check_awaited
-from .losses import note_nodes, relocated, to_clean
+from .losses import Moves, note_nodes, relocated, to_clean
 from .resizing import change_size, strangers
 from .row import Row, with_former
 from .store import Store
 from .transitions import end_over, note_restart
 from .turns import Context, Turns, with_start
 from .upkeep import adopt, cancel_old, expire, give_up, is_lost, removable
-from .usage import booked_on
+from .usage import capacity_left
 
 # What may change while a session runs.
 LIMITS = ("lifetime", "idle_timeout")
@@ -53,7 +53,7 @@ class Decision:
     value than the running session, ``has_next_command``: another batch command, which is run now.
     ``expected_start`` is when a session that waits will probably start. ``former_size`` is 0 unless a size changes; ``added`` are
     the containers that the session did not have before, ``removed`` the hostnames and agents of those that are not in the plan any
-    more. ``moves`` are the containers that get another agent, as in Moved, and ``fenced`` the agents that may have old containers;
+    more. ``moves`` are the containers that get another agent, and ``fenced`` the agents that may have old containers;
     ``restarts_all``: all containers are stopped first.
     """
 
@@ -71,7 +71,7 @@ class Decision:
     former_size: int = 0
     added: Tuple[str, ...] = ()
     removed: Tuple[Tuple[str, str], ...] = ()
-    moves: Tuple[Tuple[str, str, str], ...] = ()
+    moves: Moves = ()
     restarts_all: bool = False
     fenced: Mapping[str, Json] = field(default_factory=dict)
 
@@ -131,23 +131,23 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     observed = [(agent.name, container) for agent in context.agents for container in agent.containers]
     up = {(agent, container.id) for agent, container in observed if container.state == "running"}
     sizes = launched.session.sizes
-    moved = relocated(store, row, limited, request.with_sizes(sizes), context)
-    missing, changes_size = _missing(moved.plan, up), request.sizes != sizes
+    moved, moves = relocated(store, row, limited, request.with_sizes(sizes), context)
+    missing, changes_size = _missing(moved, up), request.sizes != sizes
     # A controller that was lost may have left containers that run and do not name all members.
-    is_lacking = bool(missing or changes_size or row.holder or strangers(row, moved.plan, context.agents))
-    _check_reachable(row, moved.plan.containers if changes_size else missing, context)
+    is_lacking = bool(missing or changes_size or row.holder or strangers(row, moved, context.agents))
+    _check_reachable(row, moved.containers if changes_size else missing, context)
     paused = {(agent, container.id) for agent, container in observed if container.state == PAUSED}
-    dead = _missing(moved.plan, up | paused)
+    dead = _missing(moved, up | paused)
     restarts = bool(dead) and not changes_size and note_restart(store, row, context.agents, context.now)
-    plan = with_next_command(store, row, moved.plan, request, context)
+    plan = with_next_command(store, row, moved, request, context)
     decision = Decision(
         "running",
         row,
         plan,
         new_limits=tuple(name for name in LIMITS if getattr(limited.session, name) != getattr(launched.session, name)),
-        has_next_command=plan != moved.plan,
+        has_next_command=plan != moved,
         failed_apps=_failed_apps(plan, observed),
-        moves=moved.moves,
+        moves=moves,
         restarts_all=restarts,
         fenced=to_clean(store, context.agents),
     )
@@ -214,8 +214,8 @@ def _running_plan(store: Store, row: Row, request: Request, context: Context) ->
             _check_same(row, request)
         return row.plan
     plans = store.held_plans()
-    booked = booked_on(context.agents, store.ends_on(context.agents), plans)
-    row.plan = rebuilt_plan(row, request, context.agents, booked, plans)
+    free = capacity_left([one for one in context.agents if one.reachable], store.ends_on(context.agents), plans)
+    row.plan = rebuilt_plan(row, request, context.agents, free, plans)
     row.request = request.with_sizes(row.plan.session.sizes)
     store.save(row)
     return row.plan

@@ -56,55 +56,55 @@ class Change:
     retry: bool = False
 
 
-def _running(store: Store, change: Change) -> Tuple[str, Row | None]:
-    if change.result:
-        return _record_result(store, change)
-    row = store.need(change.id)
+def make_change(store: Store, state: str, change: Change) -> Tuple[str, Row | None]:
+    """Change a session to a state. Returns its state before, which is empty without a session, and the session."""
+    if state == "terminating":
+        adopt(store, change.agents, change.now)
+        row = store.get(change.id) if change.id else store.find(change.name, change.owner)
+        end_over(store, change.agents, change.now, besides=row.id if row else "")
+    else:
+        row = store.need(change.id)
+    if row is None:
+        return "", None
     before = row.state
-    if _is_overtaken(row, change):
-        return before, row
-    if before == states.RUNNING:
+    _CHANGES[state](store, change, row)
+    return before, row
+
+
+def _running(store: Store, change: Change, row: Row) -> None:
+    """Also when the batch command has ended: its result is recorded, and the session keeps running until it is terminated."""
+    if change.result:
+        # Of a session that is ended, the reason for that stays.
+        if row.state == RUNNING and (row.result, row.reason) != (change.result, change.reason):
+            row.result = change.result
+            store.note(row, change.now, change.reason)
+    elif row.state != RUNNING:
+        store.change(row, RUNNING, change.now, change.reason or states.VERIFIED)
+    elif not _is_overtaken(row, change):
         # The end of a repair is the end of its lease.
         row.holder, row.lease = None, 0.0
         store.save(row)
-    else:
-        store.change(row, states.RUNNING, change.now, change.reason or states.VERIFIED)
-    return before, row
 
 
 def _is_overtaken(row: Row, change: Change) -> bool:
     """Whether a repair reports too late: its lease had run out, and another launch works on the session."""
-    return row.state == states.RUNNING and change.launch not in ("", row.launch)
+    return change.launch not in ("", row.launch)
 
 
-def _record_result(store: Store, change: Change) -> Tuple[str, Row | None]:
-    """The batch command has ended. Its result is recorded, and the session keeps running until it is terminated."""
-    row = store.need(change.id)
-    before = row.state
-    # Of a session that is ended, the reason for that stays.
-    if before == states.RUNNING and (row.result, row.reason) != (change.result, change.reason):
-        row.result = change.result
-        store.note(row, change.now, change.reason)
-    return before, row
-
-
-def _failed(store: Store, change: Change) -> Tuple[str, Row | None]:
-    row = store.need(change.id)
-    before = row.state
-    if _is_overtaken(row, change):
-        return before, row
-    if before == states.RUNNING:
+def _failed(store: Store, change: Change, row: Row) -> None:
+    if row.state == RUNNING:
+        if _is_overtaken(row, change):
+            return
         # A failed repair leaves the session as degraded as it was, and a failed growth in its former size.
         _go_back(store, row, change.now)
         row.holder, row.lease, row.reason = None, 0.0, change.reason
         store.save(row)
-    elif before == states.PREPARING and change.retry and _may_retry(store, row):
+    elif row.state == states.PREPARING and change.retry and _may_retry(store, row):
         row.plan = None
-        store.change(row, states.PENDING, change.now, change.reason)
+        store.change(row, PENDING, change.now, change.reason)
     # A session that is being terminated is removed with all that the launch leaves.
-    elif before != states.TERMINATING and before not in states.ENDED:
+    elif row.state != TERMINATING and row.state not in states.ENDED:
         store.change(row, states.ERROR, change.now, change.reason)
-    return before, row
 
 
 def _go_back(store: Store, row: Row, now: float) -> None:
@@ -121,26 +121,21 @@ def _may_retry(store: Store, row: Row) -> bool:
     return len([entry for entry in store.history(row.id) if entry["after"] == states.PREPARING]) <= _MOST_RETRIES
 
 
-def _terminating(store: Store, change: Change) -> Tuple[str, Row | None]:
-    adopt(store, change.agents, change.now)
-    row = store.get(change.id) if change.id else store.find(change.name, change.owner)
-    end_over(store, change.agents, change.now, besides=row.id if row else "")
-    if row is None or row.state in states.ENDED:
-        return (row.state if row else ""), row
-    before = row.state
-    if before == states.PENDING:
+def _terminating(store: Store, change: Change, row: Row) -> None:
+    if row.state in states.ENDED:
+        return
+    if row.state == PENDING:
         store.change(row, states.CANCELLED, change.now, change.reason or "ended while it was waiting")
-        return before, row
+        return
     grace = row.plan.session.grace if row.plan else 0
     row.holder, row.lease = change.holder, change.now + change.lease + grace
     keep_pass(store, change.holder, row.lease)
-    if before == states.TERMINATING:
+    if row.state == TERMINATING:
         store.save(row)
-    else:
-        over = _note_ends(store, row, change)
-        reason = change.reason or over or f"ended by {change.holder.get('user')}"
-        store.change(row, states.TERMINATING, change.now, reason)
-    return before, row
+        return
+    over = _note_ends(store, row, change)
+    reason = change.reason or over or f"ended by {change.holder.get('user')}"
+    store.change(row, TERMINATING, change.now, reason)
 
 
 def _note_ends(store: Store, row: Row, change: Change) -> str:
@@ -185,21 +180,18 @@ def _result_of(session: Json, row: Row) -> str:
     return "FAILURE" if is_failure else ""
 
 
-def _terminated(store: Store, change: Change) -> Tuple[str, Row | None]:
-    row = store.need(change.id)
-    before = row.state
-    if before not in states.ENDED:
-        row.result = change.result or row.result
-        # Agents that are lost, not in this run, or not in the inventory.
-        left = [agent for agent in _holders(row, change) if agent not in change.reached]
-        if before in (states.RUNNING, *states.LAUNCHING):
-            # The begin of the termination could not be recorded: the disk of the store was full.
-            store.change(row, states.TERMINATING, change.now, f"ended by {change.holder.get('user')}")
-        note = f"not reached: {', '.join(left)}; what it holds is removed when it is back" if left else ""
-        own = row.reason if row.reason in LIMITS.values() or row.reason.startswith(LOST) else ""
-        found = "; ".join(filter(None, (_noted_end(store, row) or own, note)))
-        store.change(row, states.TERMINATED, change.now, change.reason or found or "every container is removed")
-    return before, row
+def _terminated(store: Store, change: Change, row: Row) -> None:
+    if row.state in states.ENDED:
+        return
+    # Agents that are lost, not in this run, or not in the inventory.
+    left = [agent for agent in _holders(row, change) if agent not in change.reached]
+    if row.state in (RUNNING, *states.LAUNCHING):
+        # The begin of the termination could not be recorded: the disk of the store was full.
+        store.change(row, TERMINATING, change.now, f"ended by {change.holder.get('user')}")
+    note = f"not reached: {', '.join(left)}; what it holds is removed when it is back" if left else ""
+    own = row.reason if row.reason in LIMITS.values() or row.reason.startswith(LOST) else ""
+    found = "; ".join(filter(None, (_noted_end(store, row) or own, note)))
+    store.change(row, states.TERMINATED, change.now, change.reason or found or "every container is removed")
 
 
 def _noted_end(store: Store, row: Row) -> str:
@@ -231,14 +223,12 @@ def note_restart(store: Store, row: Row, agents: Sequence[Agent], now: float) ->
     return True
 
 
-CHANGES: Dict[str, Callable[[Store, Change], Tuple[str, Row | None]]] = {
+_CHANGES: Dict[str, Callable[[Store, Change, Row], None]] = {
     "running": _running,
     "failed": _failed,
     "terminating": _terminating,
     "terminated": _terminated,
 }
-
-
 _ENDS = ("terminating", "terminated")
 _UNRECORDED = ": the end of the session is not recorded; free some space on the head, and run terminate.yml again."
 _FROM_LABELS = ". The session ends by its labels; its end is not recorded."
@@ -280,7 +270,7 @@ class Recording:
         try:
             with store.transaction(keep=keep):
                 running = store.ids({RUNNING})
-                before, row = CHANGES[self.state](store, self.change)
+                before, row = make_change(store, self.state, self.change)
                 ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
                 remove = removable(store, self.change.agents)
                 ended_folders = store.ended(self.folders)

@@ -16,7 +16,7 @@ from .._core.reports import Agent
 from .._planning.allocation import Allocation
 from .._planning.capacity import Demand
 from .._planning.fair_share import decayed_use, fairness
-from .._planning.placement import Placement, Shortfall, free_of
+from .._planning.placement import Placement, Shortfall
 from .._planning.policy import QueueRules, SitePolicy
 from .._planning.policy_rules import check_policy
 from .._planning.queue import Policy, QueueEntry, Turn, in_order, take_turns
@@ -26,7 +26,7 @@ from .policy_file import read_policy
 from .quotas import Quotas, by_owner, uses
 from .row import Requester, Row
 from .store import Store
-from .usage import booked_on
+from .usage import capacity_left
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,7 @@ class Turns:
     def _decided(
         self, agents: Sequence[Agent], plans: Sequence[Plan], allocation: Allocation, now: float, ended: Collection[str]
     ) -> Iterator[Turn]:
-        booked = booked_on(agents, self._ends, plans)
-        free = {agent.name: free_of(agent, booked[agent.name]) for agent in agents}
+        free = capacity_left(agents, self._ends, plans)
         quotas = Quotas(self._context.site, by_owner(self._uses, ended))
 
         def can_start(entry: QueueEntry, placement: Placement) -> bool:

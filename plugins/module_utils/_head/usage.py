@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core import states
@@ -13,6 +14,8 @@ from .._core.constants import LABEL_OWNER
 from .._core.documents import Json
 from .._core.model import Plan, Resources
 from .._core.reports import Agent, busy_percents, free_on
+from .._planning.capacity import FreeCapacity
+from .._planning.placement import free_of
 from .._planning.policy import SitePolicy
 from .._planning.policy_rules import Use, quota_left
 from .row import End, Row, amounts
@@ -42,10 +45,10 @@ def held_on(agents: Sequence[Agent], ends: Mapping[str, End], plans: Iterable[Pl
     return held
 
 
-def booked_on(agents: Sequence[Agent], ends: Mapping[str, End], plans: Iterable[Plan]) -> Dict[str, List[Resources]]:
-    """What is booked on each agent, by its name."""
+def capacity_left(agents: Sequence[Agent], ends: Mapping[str, End], plans: Iterable[Plan]) -> Dict[str, FreeCapacity]:
+    """What is free on each agent, by its name."""
     held = held_on(agents, ends, plans)
-    return {name: [one for owned in owners.values() for one in owned] for name, owners in held.items()}
+    return {agent.name: free_of(agent, chain.from_iterable(held[agent.name].values())) for agent in agents}
 
 
 def list_owners(rows: Sequence[Row], held: Holdings, asked: str | None = None) -> List[Json]:

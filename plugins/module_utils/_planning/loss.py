@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import LABEL_SESSION, SINGLE_NODE, VXLAN_OVERHEAD
 from .._core.model import Container, Plan, Port, Resources
@@ -113,7 +113,7 @@ def moved_plan(
     places: Places,
     ports: Tuple[Port, ...],
     agents: Sequence[Agent],
-    taken: Mapping[str, Sequence[str]],
+    taken: Mapping[str, Collection[str]],
 ) -> Plan:
     """The plan with containers on other agents. Those that stay are the same: no engine makes them again."""
     where = [places.get(one.hostname, (one.agent, one.resources)) for one in plan.containers]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import math
+import time
 
 from ansible.errors import AnsibleError
 
@@ -13,7 +13,6 @@ from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
-from ...module_utils._core.waiting import wait_until
 from ...module_utils._planning.batch_result import SILENT_PAUSE, BatchResult, BatchWait
 from ...module_utils._planning.growing_log import GrowingLog
 from .._other_hosts import OtherHosts
@@ -47,12 +46,7 @@ class _Rounds:
         self._log = log
 
     def wait_for_result(self) -> BatchResult:
-        """The result. Raises StateError if an agent is silent for too many rounds."""
-        wait_until(self._have_ended, math.inf, first_pause=SILENT_PAUSE, longest_pause=SILENT_PAUSE)
-        return self._wait.result
-
-    def _have_ended(self) -> bool:
-        """Whether there is a result: false after a round with a silent agent.
+        """The result. Raises StateError if an agent is silent for too many rounds.
 
         Rounds without a silent agent need no pause, because the agent of main1 watches the command meanwhile.
         """
@@ -63,8 +57,9 @@ class _Rounds:
             if self._wait.warning:
                 self._play.say(self._wait.warning)
             self._wait.check_patience(self._plan.session.name)
-            if self._wait.result.result or self._wait.silent:
-                return bool(self._wait.result.result)
+            if self._wait.result.result:
+                return self._wait.result
+            time.sleep(SILENT_PAUSE if self._wait.silent else 0.0)
 
     def _show_news(self, hosts: OtherHosts, main: str) -> None:
         """What the command has written since the last round. The result does not depend on it."""

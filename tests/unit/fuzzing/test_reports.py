@@ -133,7 +133,8 @@ def head_reads(report: dict[str, Any]) -> None:
     tables.sessions_table([{**one, **more, "explanation": what_happened(one)} for one in sessions])
     for row in rows:
         with suppress(ComputeError):
-            rebuilt_plan(row, ASKED, agents, {name: held[name]["alice"] for name in held}, [MADE])
+            free = {one.name: free_of(one, held[one.name]["alice"]) for one in agents if one.reachable}
+            rebuilt_plan(row, ASKED, agents, free, [MADE])
     for asked in (ASKED, DATA):
         free = {one.name: free_of(one, held[one.name]["alice"]) for one in agents}
         found = place(asked.demand(), agents, free)

@@ -18,7 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.reports impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
-from ansible_collections.cluster.compute.plugins.module_utils._head.usage import booked_on
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import capacity_left
 
 A, B = agent("a"), agent("b")
 TRAIN = request(cluster_size=3)
@@ -29,9 +29,8 @@ def test_bookings_join_engines_and_store_without_counting_twice(store: Store) ->
     there = carried_out([A, B], plan, states={"sub2": "gone"})
     waiting = plan_of(launch(store, request(name="other"), context(*there)))
     assert waiting.agents == ["a"]
-    booked = booked_on(there, store.ends_on(there), store.held_plans())
-    assert sum(one.millicpus for one in booked["a"]) == 4000
-    assert booked["b"] == []
+    free = capacity_left(there, store.ends_on(there), store.held_plans())
+    assert (free["a"].millicpus, free["b"].millicpus) == (A.millicpus - 4000, B.millicpus)
 
 
 def test_what_an_unknown_session_holds_is_booked(store: Store, tmp_path: Path) -> None:

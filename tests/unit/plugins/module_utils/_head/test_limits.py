@@ -18,7 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.details impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._text.lists import remarks
 
 A = agent("a")
@@ -29,7 +29,7 @@ LIMITED = request(cluster_size=2, lifetime=3600)
 def running(store: Store) -> Plan:
     decision = launch(store, LIMITED, context(A, now=1000.0))
     assert decision.plan
-    CHANGES["running"](store, Change(decision.session.id, "", "", "", "", 1010.0, 0.0))
+    make_change(store, "running", Change(decision.session.id, "", "", "", "", 1010.0, 0.0))
     return decision.plan
 
 
@@ -128,14 +128,14 @@ def test_another_end_of_main1_is_no_end_of_the_session(store: Store, codes: tupl
 def test_the_end_of_another_session_records_it_too(store: Store) -> None:
     plan = running(store)
     nothing = Change("", "none", "alice", "", "", 9000.0, 60.0, agents=(ended(plan, 80, 80),))
-    CHANGES["terminating"](store, nothing)
+    make_change(store, "terminating", nothing)
     assert store.need(plan.session.id).state == states.TERMINATED
 
 
 def test_its_own_end_keeps_its_logs_first(store: Store) -> None:
     plan = running(store)
     own = Change(plan.session.id, "", "", "", "", 9000.0, 60.0, agents=(ended(plan, 80, 80),))
-    CHANGES["terminating"](store, own)
+    make_change(store, "terminating", own)
     assert store.need(plan.session.id).state == states.TERMINATING
 
 
@@ -157,7 +157,7 @@ def test_its_own_end_keeps_the_reason_for_which_it_has_ended(store: Store, reach
             reached=reached,
             holder={"user": "root"},
         )
-        CHANGES[state](store, own)
+        make_change(store, state, own)
     assert store.need(plan.session.id).reason == OVER + note
     assert [entry["reason"] for entry in store.history(plan.session.id) if "ended by" in entry["reason"]] == []
 
@@ -171,8 +171,8 @@ def test_a_session_that_has_ended_by_itself_is_listed_with_that_reason_before_an
     [before] = list_sessions(store.live(), agents)
     assert (before["degraded"], remarks(before), what_happened(before)) == ([], ["ended"], reason)
     own = Change(plan.session.id, "", "", "", "", 9000.0, 60.0, agents=agents, holder={"user": "root"}, reached=("a",))
-    CHANGES["terminating"](store, own)
-    CHANGES["terminated"](store, own)
+    make_change(store, "terminating", own)
+    make_change(store, "terminated", own)
     [after] = list_sessions(store.select(None, None, ended=True), ())
     assert (after["state"], what_happened(after)) == (states.TERMINATED, reason)
     assert "ended by root" not in [entry["reason"] for entry in after["history"]]
@@ -190,13 +190,13 @@ def test_a_session_that_outlives_its_lifetime_is_ended_from_outside(store: Store
         "train"
     ] * is_late
     own = Change(plan.session.id, "", "", "", "", now, 60.0, agents=agents, holder={"user": "root"}, reached=("a",))
-    CHANGES["terminating"](store, own)
+    make_change(store, "terminating", own)
     assert store.need(row.id).reason == (OVER if is_late else "ended by root")
-    CHANGES["terminated"](store, own)
+    make_change(store, "terminated", own)
     assert (store.need(row.id).state, store.need(row.id).reason == OVER) == (states.TERMINATED, is_late)
 
 
 def test_a_session_without_a_lifetime_outlives_nothing(store: Store) -> None:
     decision = launch(store, request(), context(A, now=1000.0))
-    CHANGES["running"](store, Change(decision.session.id, "", "", "", "", 1010.0, 0.0))
+    make_change(store, "running", Change(decision.session.id, "", "", "", "", 1010.0, 0.0))
     assert not is_overdue(store.need(decision.session.id), 1e10)

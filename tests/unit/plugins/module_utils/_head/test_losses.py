@@ -30,7 +30,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.losses impor
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._planning.agreement import check_agreement
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
@@ -197,8 +197,8 @@ def test_an_end_has_the_lost_agent_as_its_reason(store: Store) -> None:
     [loss] = losses(store, reports, "alice", 2000.0)
     holder: Json = {"user": "alice"}
     change = Change(made.session.id, "", "", LOST + loss["reason"], "", 2000.0, 600.0, agents=reports, holder=holder)
-    CHANGES["terminating"](store, change)
-    _before, row = CHANGES["terminated"](store, replace(change, reason="", reached=("a",)))
+    make_change(store, "terminating", change)
+    _before, row = make_change(store, "terminated", replace(change, reason="", reached=("a",)))
     assert row is not None
     assert row.reason == (
         "ended: agent lost: b has not answered for 1 min; not reached: b; what it holds is removed when it is back"

@@ -28,7 +28,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.reports impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.losses import lift, losses, note_agents, to_clean
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import Limits, SitePolicy
 
@@ -84,13 +84,13 @@ class Sessions(RuleBasedStateMachine):
         row = self.store.find(name, "alice")
         if row is None or (row.lease >= self.now and row.state in (states.PREPARING, states.TERMINATING)):
             return
-        CHANGES["terminating"](self.store, self.change(row.id))
+        make_change(self.store, "terminating", self.change(row.id))
         row = self.store.get(row.id)
         if row is None or row.state in states.ENDED or not reaches:
             return
         self.removed([row.id])
         reached = tuple(name for name in HOSTS if name not in self.lost)
-        CHANGES["terminated"](self.store, replace(self.change(row.id), reached=reached))
+        make_change(self.store, "terminated", replace(self.change(row.id), reached=reached))
 
     @rule(host=st.sampled_from(HOSTS))
     def lost_or_back(self, host: str) -> None:
@@ -173,7 +173,7 @@ class Sessions(RuleBasedStateMachine):
                 del self.engines[one.agent][session, one.id]
         if end != "killed":
             how = "running" if end == "done" else "failed"
-            CHANGES[how](self.store, replace(self.change(session, "a test"), launch=plan.session.launch))
+            make_change(self.store, how, replace(self.change(session, "a test"), launch=plan.session.launch))
         if end == "fails" and 0 < decision.former_size < plan.session.size:
             row = self.store.get(session)
             assert row is not None

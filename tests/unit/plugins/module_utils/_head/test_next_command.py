@@ -16,7 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
 
 A = agent("a")
@@ -30,7 +30,7 @@ REPLACED = "another session_command replaces the former"
 def running(store: Store) -> Plan:
     decision = launch(store, FIRST, context(A))
     assert decision.plan
-    CHANGES["running"](store, Change(decision.session.id, "", "", "", "", 1010.0, 0.0))
+    make_change(store, "running", Change(decision.session.id, "", "", "", "", 1010.0, 0.0))
     return decision.plan
 
 
@@ -64,11 +64,11 @@ def test_a_command_that_has_ended_is_replaced_and_the_containers_stay(store: Sto
 def test_the_history_has_the_result_of_each_command_once(store: Store) -> None:
     plan = running(store)
     of_first = Change(plan.session.id, "", "", "the command ended with exit code 3", "FAILURE", 1020.0, 0.0)
-    CHANGES["running"](store, of_first)
+    make_change(store, "running", of_first)
     launch(store, NEXT, context(reported(plan, ENDED), now=1030.0))
     assert (store.need(plan.session.id).result, store.need(plan.session.id).reason) == ("", REPLACED)
     launch(store, FIRST, context(reported(plan, {**ENDED, "exit_code": 0}), now=1040.0))
-    CHANGES["running"](store, replace(of_first, now=1050.0))
+    make_change(store, "running", replace(of_first, now=1050.0))
     ends = ["the command ended with exit code %d" % code for code in (3, 0, 3)]
     assert reasons(store, plan)[-5:] == [ends[0], REPLACED, ends[1], REPLACED, ends[2]]
 

@@ -21,7 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.names import
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import Round, begin, decide, end
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Context
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import keep_pass
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
@@ -180,7 +180,7 @@ def test_an_end_that_takes_longer_than_the_lease_of_its_pass_extends_it(store: S
     """A session may have hours between TERM and KILL: no other pass begins meanwhile."""
     running(store, request(name="slow", grace=3600), A)
     begin(store, owner, MINE, 1000.0, 600.0)
-    CHANGES["terminating"](store, Change("", "slow", "alice", "", "", now=1100.0, lease=600.0, holder=MINE))
+    make_change(store, "terminating", Change("", "slow", "alice", "", "", now=1100.0, lease=600.0, holder=MINE))
     assert begin(store, owner, OTHER, 1100.0 + 600 + 3600, 600.0) == MINE
     assert begin(store, owner, OTHER, 1101.0 + 600 + 3600, 600.0) is None
 

@@ -26,7 +26,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import FILE, Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -88,10 +88,10 @@ def test_a_recorded_session_that_waits_is_launched(recorded_store: Store) -> Non
 
 def test_a_recorded_session_is_ended(recorded_store: Store) -> None:
     end = Change("", "train", "alice", "", "", 2000.0, 600.0, agents=(there("main1", "sub1"),), reached=("a",))
-    before, row = CHANGES["terminating"](recorded_store, end)
+    before, row = make_change(recorded_store, "terminating", end)
     assert row is not None
     assert (before, row.id, row.state) == ("RUNNING", TRAIN, "TERMINATING")
-    CHANGES["terminated"](recorded_store, replace(end, id=TRAIN))
+    make_change(recorded_store, "terminated", replace(end, id=TRAIN))
     assert recorded_store.need(TRAIN).state == "TERMINATED"
 
 
@@ -101,6 +101,6 @@ def test_a_session_with_recorded_labels_is_adopted_and_ended(lost_store: Store) 
     [listed] = list_sessions([row_of(lost_store)], agents)
     assert (listed["id"], listed["state"], listed["size"], listed["degraded"]) == (TRAIN, "RUNNING", 2, [])
     end = Change(TRAIN, "", "", "", "", 2000.0, 600.0, agents=agents, reached=("a",))
-    CHANGES["terminating"](lost_store, end)
-    CHANGES["terminated"](lost_store, end)
+    make_change(lost_store, "terminating", end)
+    make_change(lost_store, "terminated", end)
     assert (lost_store.need(TRAIN).state, lost_store.need(TRAIN).reason) == ("TERMINATED", "every container is removed")

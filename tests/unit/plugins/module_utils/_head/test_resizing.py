@@ -17,7 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, HostNetwork
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
@@ -29,7 +29,7 @@ THREE, FIVE, TWO = (request(cluster_size=size) for size in (3, 5, 2))
 def ends(store: Store, plan: Plan, state: str, reason: str = "") -> None:
     """The controller of this plan reports how its launch has ended."""
     change = Change(plan.session.id, "", "", reason, "", 1100.0, 0.0, launch=plan.session.launch)
-    CHANGES[state](store, change)
+    make_change(store, state, change)
 
 
 def up(plan: Plan) -> tuple[Agent, ...]:

@@ -22,7 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass i
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Requester, Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, expired, removable, retire
 from ansible_collections.cluster.compute.plugins.module_utils._steps import queue
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
@@ -189,7 +189,7 @@ def test_a_repair_that_fails_is_no_further_loss(store: Store) -> None:
     whole, broken = carried_out([A], plan), carried_out([A], plan, states={"sub1": "exited"})
     [row] = store.live()
     assert [one.name for one in note_degraded(store, broken, "alice", 2000.0)] == ["train"]
-    CHANGES["failed"](store, Change(row.id, "", "", "the image is missing", "", 2010.0, 0.0))
+    make_change(store, "failed", Change(row.id, "", "", "the image is missing", "", 2010.0, 0.0))
     assert note_degraded(store, broken, "alice", 2020.0) == []
     assert store.need(row.id).reason == "the image is missing"
     assert note_degraded(store, whole, "alice", 2030.0) == []

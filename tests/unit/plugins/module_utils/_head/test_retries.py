@@ -12,7 +12,7 @@ from store_sessions import plan_of
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SPEC
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 
 
 def test_a_launch_whose_addresses_were_taken_waits_again_but_not_for_ever(store: Store) -> None:
@@ -21,7 +21,7 @@ def test_a_launch_whose_addresses_were_taken_waits_again_but_not_for_ever(store:
         decision = launch(store, request(), context(agent("a"), now=1000.0 + attempt))
         assert decision.verdict == "placed"
         failed = Change(decision.session.id, "", "", "the port is taken", "", 1000.5 + attempt, 600.0, retry=True)
-        before, row = CHANGES["failed"](store, failed)
+        before, row = make_change(store, "failed", failed)
         assert row is not None
         seen.append((before, row.state, row.reason, row.plan is None, row.holder, row.lease))
     assert seen[:3] == [("PREPARING", "PENDING", "the port is taken", True, None, 0.0)] * 3
@@ -30,9 +30,9 @@ def test_a_launch_whose_addresses_were_taken_waits_again_but_not_for_ever(store:
 
 def test_a_failed_repair_is_not_retried(store: Store) -> None:
     decision = launch(store, request(), context(agent("a")))
-    CHANGES["running"](store, Change(decision.session.id, "", "", "", "", 1001.0, 600.0))
+    make_change(store, "running", Change(decision.session.id, "", "", "", "", 1001.0, 600.0))
     failed = Change(decision.session.id, "", "", "the port is taken", "", 1002.0, 600.0, retry=True)
-    _before, row = CHANGES["failed"](store, failed)
+    _before, row = make_change(store, "failed", failed)
     assert row is not None
     assert row.state == "RUNNING"
 
@@ -44,7 +44,7 @@ def test_a_name_that_something_else_has_is_not_used(store: Store) -> None:
     made = plan_of(launch(store, asked, context(there)))
     other = "alice.train.sub1." + made.session.id[:8]
     assert [container.name for container in made.containers] == ["alice.train.main1", other]
-    CHANGES["running"](store, Change(made.session.id, "", "", "", "", 1001.0, 600.0))
+    make_change(store, "running", Change(made.session.id, "", "", "", "", 1001.0, 600.0))
     [lost] = carried_out([agent("a", names=("alice.train.main1",))], made, states={"main1": "gone"})
     repaired = launch(store, asked, context(lost, now=2000.0))
     assert (repaired.verdict, repaired.missing) == ("repair", ("main1",))

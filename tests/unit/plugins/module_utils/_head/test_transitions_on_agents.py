@@ -20,7 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.reports impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import CHANGES, Change
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 
 BOB = {"host": "controller", "user": "bob", "pid": 7, "start": "2"}
@@ -28,7 +28,7 @@ BOB = {"host": "controller", "user": "bob", "pid": 7, "start": "2"}
 
 def change(store: Store, what: str, **fields: Any) -> tuple[str, Row | None]:
     blank = Change(id="id", name="", owner="", reason="", result="", now=2000.0, lease=600.0, holder=BOB)
-    return CHANGES[what](store, replace(blank, **fields))
+    return make_change(store, what, replace(blank, **fields))
 
 
 A, B = agent("a"), agent("b")
