@@ -49,8 +49,7 @@ def adopted_rows(agents: Iterable[Agent], known: Set[str]) -> List[Row]:
     found: Dict[str, ObservedContainer] = {}
     for agent in agents:
         for container in agent.containers:
-            has_run = container.state in _HAS_RUN
-            if has_run and container.session not in known and container.describes_session:
+            if container.session not in known and container.state in _HAS_RUN and container.describes_session:
                 found.setdefault(container.session, container)
     rows = [
         Row(

@@ -49,13 +49,11 @@ class Options:
         found = {option.name: option for option in self.own}
         for entry_point in self.entry_points:
             for variable in read_by(entry_point):
-                if variable.prefix == PREFIX and variable.name not in _ROLE_ONLY and not self._is_kept(variable):
+                # Of the waiting sessions of a pass.
+                is_kept = self.entry_points == (SCHEDULE,) and variable.kept
+                if variable.prefix == PREFIX and variable.name not in _ROLE_ONLY and not is_kept:
                     found.setdefault(self._name(variable), variable)
         return found
-
-    def _is_kept(self, variable: Variable) -> bool:
-        """Whether it belongs to the waiting sessions of a pass."""
-        return self.entry_points == (SCHEDULE,) and variable.kept
 
     def _name(self, variable: Variable) -> str:
         return variable.name[len(self.prefix) :] if variable.name.startswith(self.prefix) else variable.name

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 from .._core.constants import ELASTIC, HOST, LARGEST, MULTI_NODE, RELOCATE, SINGLE_NODE
 from .._core.documents import picked
 from .._core.errors import InputError
-from .._core.model import App, Role
+from .._core.model import Role
 from .._core.names import check_environment
 from .._core.topology import NOT_COMPUTING, waves
 from .._core.units import show_bytes
@@ -51,21 +51,17 @@ def _with_roles(request: Request, given: Tuple[Dict[str, Any], ...]) -> Request:
         return request
     names = ("image", "millicpus", "memory", "shm", "gpus", "group", "per_agent")
     of_session = {**picked(request, *names), "pinned": request.cpu_pinning}
-    roles = tuple(
-        Role(**{**of_session, "compute": one["name"] not in NOT_COMPUTING, **one, "apps": _apps_of(one)})
-        for one in given
-    )
+    roles = []
+    for one in given:
+        apps = check_apps_of_role(f"{_ROLES}: {one['name']}: apps", one.get("apps", ()))
+        roles.append(Role(**{**of_session, "compute": one["name"] not in NOT_COMPUTING, **one, "apps": apps}))
     total = sum(role.size for role in roles)
     if request.size not in (1, total):
         rule = "must be left out with session_roles, whose containers are %d"
         raise InputError("session_cluster_size", request.size, rule % total)
-    made = replace(request, roles=roles, size=total)
+    made = replace(request, roles=tuple(roles), size=total)
     check_whole_roles(made)
     return made
-
-
-def _apps_of(role: Mapping[str, Any]) -> Tuple[App, ...]:
-    return check_apps_of_role(f"{_ROLES}: {role['name']}: apps", role.get("apps", ()))
 
 
 def check_whole_roles(request: Request) -> None:

@@ -319,21 +319,14 @@ def check_variables(entry_point: str, values: Mapping[str, Any]) -> Dict[str, An
     for variable in read_by(entry_point):
         value = values.get(variable.full_name)
         is_empty = value in (None, "") and variable.default == ""
-        if _is_pattern(variable, entry_point, value):
+        means_everyone = variable.name == "owner" and entry_point in (LOGS, LIST) and value == "all"
+        if variable.name == "name" and entry_point == TERMINATE and rules.is_name_pattern(value):
             rules.check_name_pattern(variable.full_name, value)
             normal = value
-        elif is_empty or _means_every_owner(variable, entry_point, value):
+        elif is_empty or means_everyone:
             normal = "" if is_empty else value
         else:
             normal = variable.normal_form(value)
         if not variable.field and not variable.secret:
             checked[variable.full_name] = normal
     return checked
-
-
-def _is_pattern(variable: Variable, entry_point: str, value: Any) -> bool:
-    return variable.name == "name" and entry_point == TERMINATE and rules.is_name_pattern(value)
-
-
-def _means_every_owner(variable: Variable, entry_point: str, value: Any) -> bool:
-    return variable.name == "owner" and entry_point in (LOGS, LIST) and value == "all"
