@@ -22,9 +22,9 @@ from .._planning.placement import Shortfall
 from .listing import list_sessions
 from .row import Row
 from .store import Store
-from .transitions import end_over
+from .transitions import catch_up
 from .turns import Context, Turns, with_start
-from .upkeep import adopt, cancel_old, expire, give_up, is_lost, keep_pass, text_of
+from .upkeep import is_lost, keep_pass, text_of
 
 # The probable start is estimated for the first sessions of the queue that wait.
 _MOST_ESTIMATES = 20
@@ -60,11 +60,7 @@ def end(store: Store, owner: str, holder: Json) -> None:
 
 def decide(store: Store, owner: str, tried: Collection[str], context: Context) -> Round:
     """Decide about the whole queue; ``tried`` are the sessions that this pass has tried to launch."""
-    adopt(store, context.agents, context.now)
-    expire(store, context.now)
-    end_over(store, context.agents, context.now)
-    cancel_old(store, context.site, context.now)
-    give_up(store, context.agents, context.now)
+    catch_up(store, context.agents, context.site, context.now)
     turns = Turns(store, store.held_plans(), context)
     fitting, waiting = _split(turns, owner, tried, _of_others(store, turns, context))
     for row, reason in waiting:

@@ -9,10 +9,10 @@ import json
 import os
 import pwd
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple
+from functools import lru_cache, partial
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple, Type
 
-from .._core.documents import Json, picked
+from .._core.documents import Document, Json, picked
 from .._core.model import Plan, Resources
 from .._core.reports import ObservedContainer
 from .._planning.request import Request
@@ -73,23 +73,21 @@ COLUMNS = (
 # The key of a holder with the sizes before a growth.
 _FORMER = "former_sizes"
 # A decision reads all sessions that wait, and all that run, more than once.
-_MOST_DOCUMENTS = 8192
+_MOST_DOCUMENTS = 16384
 
 
 @lru_cache(maxsize=_MOST_DOCUMENTS)
-def _request(text: str) -> Request | None:
-    """A request from its column: one decision reads the queue several times, and requests and plans never change."""
+def _parsed(kind: Type[Document], text: str) -> Any:
+    """A request or a plan from its column: one decision reads the queue several times, and these documents never change."""
     document = json.loads(text)
-    return None if document is None else Request.from_json(document)
+    return None if document is None else kind.from_json(document)
 
 
-@lru_cache(maxsize=_MOST_DOCUMENTS)
-def _plan(text: str) -> Plan | None:
-    document = json.loads(text)
-    return None if document is None else Plan.from_json(document)
-
-
-_PARSERS: Dict[str, Callable[[str], Any]] = {"request": _request, "plan": _plan, "holder": json.loads}
+_PARSERS: Dict[str, Callable[[str], Any]] = {
+    "request": partial(_parsed, Request),
+    "plan": partial(_parsed, Plan),
+    "holder": json.loads,
+}
 
 
 class Requester(NamedTuple):
@@ -152,21 +150,17 @@ def with_former(holder: Json, sizes: Sequence[int]) -> Json:
     return {**holder, **({_FORMER: list(sizes)} if sizes else {})}
 
 
-def held_by(plan: Plan) -> Tuple[int, int, float]:
-    """What all containers of a plan hold together: thousandths of a CPU, bytes of memory, GPUs."""
-    held = [container.resources for container in plan.containers]
-    gpus = sum(gpu.shares for resources in held for gpu in resources.gpus)
-    return sum(one.millicpus for one in held), sum(one.memory for one in held), gpus
+def held_in_all(booked: Iterable[Resources]) -> Tuple[int, int, float]:
+    """What containers hold together: thousandths of a CPU, bytes of memory, GPUs."""
+    listed = list(booked)
+    gpus = sum(gpu.shares for resources in listed for gpu in resources.gpus)
+    return sum(one.millicpus for one in listed), sum(one.memory for one in listed), gpus
 
 
 def amounts(booked: Iterable[Resources]) -> Json:
     """The sum of what containers hold."""
-    listed = list(booked)
-    return {
-        "millicpus": sum(resources.millicpus for resources in listed),
-        "memory": sum(resources.memory for resources in listed),
-        "gpus": round(sum(gpu.shares for resources in listed for gpu in resources.gpus), 3),
-    }
+    millicpus, memory, gpus = held_in_all(booked)
+    return {"millicpus": millicpus, "memory": memory, "gpus": round(gpus, 3)}
 
 
 def values_of(row: Row) -> Tuple[Any, ...]:

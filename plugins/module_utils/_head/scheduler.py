@@ -34,9 +34,9 @@ from .losses import Moves, note_nodes, relocated, to_clean
 from .resizing import change_size, strangers
 from .row import Row, with_former
 from .store import Store
-from .transitions import end_over, note_restart
+from .transitions import catch_up, note_restart
 from .turns import Context, Turns, with_start
-from .upkeep import adopt, cancel_old, expire, give_up, is_lost, removable
+from .upkeep import is_lost, removable
 from .usage import capacity_left
 
 # What may change while a session runs.
@@ -82,12 +82,8 @@ class Decision:
 
 def launch(store: Store, request: Request, context: Context) -> Decision:
     """Launch, repair or report a session: the same request always leads to the same session."""
-    adopt(store, context.agents, context.now)
     note_nodes(store, context.agents)
-    expire(store, context.now, context.takeover)
-    end_over(store, context.agents, context.now)
-    cancel_old(store, context.site, context.now)
-    give_up(store, context.agents, context.now)
+    catch_up(store, context.agents, context.site, context.now, context.takeover)
     queued = store.get(context.queued) if context.queued else None
     if queued and queued.state in states.ENDED:
         return Decision("failed", queued, reason=queued.reason)

@@ -22,7 +22,7 @@ from .._core.reports import Agent
 from .._core.states import ENDED, HOLDING, LAUNCHING, LIVE, PENDING, RUNNING, TERMINATED, TERMINATING, check_change
 from .._planning.fair_share import Holding
 from .._planning.request import Request
-from .row import COLUMNS, SCHEMA, End, Requester, Row, held_by, row_of, values_of
+from .row import COLUMNS, SCHEMA, End, Requester, Row, held_in_all, row_of, values_of
 from .state_folder import check_readable, is_filled, prepare
 
 FILE = "sessions.db"
@@ -172,7 +172,8 @@ class Store:
         if is_open and (again or row.state not in HOLDING):
             self._db.execute("UPDATE holding SET ended = ? WHERE session = ? AND ended IS NULL", (now, row.id))
         if row.plan and row.state in HOLDING and (again or not is_open):
-            values = (row.id, row.owner, (not again and row.plan.session.began) or now, *held_by(row.plan))
+            held = held_in_all(one.resources for one in row.plan.containers)
+            values = (row.id, row.owner, (not again and row.plan.session.began) or now, *held)
             self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", values)
 
     def note_requester(self, row: Row, requester: Requester) -> None:

@@ -20,6 +20,7 @@ from .._core.exits import LIFETIME, LIMITS, LOST, UP, limit_reached, what_happen
 from .._core.reports import Agent
 from .._core.states import PENDING, RUNNING, TERMINATING
 from .._planning.plan import read_placement
+from .._planning.policy import SitePolicy
 from .._planning.resizing import resized
 from .._planning.restarts import RESTARTED, restart_turn
 from .details import is_overdue
@@ -27,7 +28,7 @@ from .kept_logs import keep_logs
 from .listing import list_sessions
 from .row import Row
 from .store import DamagedStoreError, FullStoreError, Store
-from .upkeep import adopt, is_lost, keep_pass, removable
+from .upkeep import adopt, cancel_old, expire, give_up, is_lost, keep_pass, removable
 
 # How often a launch chooses another subnet, other ports and other names.
 _MOST_RETRIES = 3
@@ -151,6 +152,15 @@ def _note_ends(store: Store, row: Row, change: Change) -> str:
         row.result = row.result or _result_of(session, row)
         store.note(row, change.now, reason)
     return limit_reached(session["containers"]) or (LIMITS[LIFETIME] if is_overdue(row, change.now) else "")
+
+
+def catch_up(store: Store, agents: Sequence[Agent], site: SitePolicy, now: float, takeover: str = "") -> None:
+    """Record what has become of sessions without a command: adopted, lost by their controllers, over, or in the queue in vain."""
+    adopt(store, agents, now)
+    expire(store, now, takeover)
+    end_over(store, agents, now)
+    cancel_old(store, site, now)
+    give_up(store, agents, now)
 
 
 def end_over(store: Store, agents: Sequence[Agent], now: float, besides: str = "") -> None:
