@@ -53,8 +53,11 @@ def change_apps(play: Play, name: str, params: Json, agents: Mapping[str, str] |
     if not play.check:
         removed = [str(one) for one in params.get("remove") or ()]
         relays = {relay["name"]: relay for relay in result["relays"]}
-        kept = {**document, "apps": _entries(document, removed)}
-        document = _keep(artifacts, kept, apps, relays, play.address_of(document["containers"][0]["agent"]))
+        # A port that was published at the launch stays published.
+        kept = [one for one in document["apps"] if one["name"] not in removed or (one["port"] and not one.get("relay"))]
+        document = _keep(
+            artifacts, {**document, "apps": kept}, apps, relays, play.address_of(document["containers"][0]["agent"])
+        )
         _keep_urls(artifacts, document, apps, removed, identity)
     return {**result, "lines": _lines(result["apps"], document)}
 
@@ -131,11 +134,6 @@ def _check_policy(play: Play, owner: str, apps: List[App], params: Json) -> None
     if relays:
         wanted = {"relays": relays, "owner": owner, "port_range": str(params["ports"])}
         play.on_head("store.check_relays", wanted)
-
-
-def _entries(document: Json, removed: List[str]) -> List[Json]:
-    """The entries of the apps that stay. A port that was published at the launch stays published."""
-    return [one for one in document["apps"] if one["name"] not in removed or (one["port"] and not one.get("relay"))]
 
 
 def _keep(artifacts: Artifacts, document: Json, apps: List[App], relays: Mapping[str, Json], agent: str) -> Json:

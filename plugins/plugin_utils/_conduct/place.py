@@ -14,7 +14,6 @@ from ...module_utils._agents.guard import unguarded
 from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import PendingError, StateError
-from ...module_utils._core.model import Plan
 from ...module_utils._core.waiting import deadline_in, wait_until
 from ...module_utils._planning.agreement import check_agreement
 from ...module_utils._planning.deployment import deployment, lease_seconds
@@ -61,17 +60,13 @@ def place(play: Play, asked: Asked, reports: Reports, avoided: Avoided) -> Place
             artifacts.remove(before)
         if decision.get("has_next_command"):
             keep_result(artifacts, "", "")
-    _notify(play, decision)
-    _refuse_pending(play, asked, decision)
-    placed = Placed(asked, decision)
-    return _with_plan(play, placed, reports) if decision.get("plan") else placed
-
-
-def _notify(play: Play, decision: Json) -> None:
-    """A queued session that cannot be launched, and sessions that have ended by themselves."""
+    # A queued session that cannot be launched, and sessions that have ended by themselves.
     if decision["outcome"] == "failed":
         play.notify(notification.FAILED, decision["session"])
     play.notify_ends(decision)
+    _refuse_pending(play, asked, decision)
+    placed = Placed(asked, decision)
+    return _with_plan(play, placed, reports) if decision.get("plan") else placed
 
 
 def _refuse_pending(play: Play, asked: Asked, decision: Json) -> None:
@@ -179,14 +174,10 @@ def _with_plan(play: Play, placed: Placed, reports: Reports) -> Placed:
     is_repair = placed.outcome != "placed"
     work = deployment(plan, reports.statuses, head=play.head, pull=request.pull, is_repair=is_repair)
     if (not is_repair or placed.former_size) and plan.network.driver == "overlay":
-        play.warn(_unguarded(reports, plan))
+        # Other containers on these agents could send frames into its network.
+        lacking = unguarded(reports.agents, plan.agents)
+        play.warn(UNGUARDED % ", ".join(lacking) if lacking else "")
     return replace(placed, plan=plan, work=work)
-
-
-def _unguarded(reports: Reports, plan: Plan) -> str:
-    """A warning if other containers on an agent of a session that is launched or grows could send frames into its network."""
-    lacking = unguarded(reports.agents, plan.agents)
-    return UNGUARDED % ", ".join(lacking) if lacking else ""
 
 
 def shown(play: Play, placed: Placed, files: Sequence[str] = ()) -> List[str]:

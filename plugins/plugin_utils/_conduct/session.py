@@ -30,7 +30,7 @@ from .reports import RecentReports, Reports, collect_reports
 from .resize import asked_again, difference
 from .session_file import like, running
 from .start import stop
-from .terminate import Ended, terminate, terminate_matching
+from .terminate import terminate, terminate_matching
 from .variables import checked
 
 _ENDS = "must not be a session with session_on_failure: terminate, which ends when a container stops"
@@ -146,21 +146,17 @@ def absent(play: Play) -> Json:
         found = checked(play.action, play.task_vars, TERMINATE)
     name, lease = str(play.value("session_name")), int(found["variables"]["session_launch_timeout"])
     try:
-        ended = _ended(play, name, lease, found)
+        if found["is_pattern"]:
+            ended = terminate_matching(play, name, many=bool(found["variables"]["session_many"]), lease=lease)
+        else:
+            ended = [terminate(play, name, play.owner, lease)]
+            play.show([ended[0].summary])
     finally:
         if play.waiting and not play.check:
             line = "The end is complete. Sessions that wait: %d. A pass over the queue now launches what fits, as schedule.yml does."
             play.show([line % play.waiting])
     sessions = [one.session for one in ended if one.session]
     return {"changed": any(one.changed for one in ended), "sessions": sessions}
-
-
-def _ended(play: Play, name: str, lease: int, found: Json) -> List[Ended]:
-    if found["is_pattern"]:
-        return terminate_matching(play, name, many=bool(found["variables"]["session_many"]), lease=lease)
-    ended = terminate(play, name, play.owner, lease)
-    play.show([ended.summary])
-    return [ended]
 
 
 def restart(play: Play) -> Json:
