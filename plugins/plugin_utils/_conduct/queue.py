@@ -97,7 +97,8 @@ class _Pass:
         with self._keeping_failure():
             lost = self._keep_order(reports)
         finished = [*self._finished(listed), *(one for one in lost if one["action"] == "end")]
-        for session in finished:
+        # A session that is over may have lost an agent, too.
+        for session in {session["id"]: session for session in finished}.values():
             with self._keeping_failure():
                 lease = int(self._settings["session_launch_timeout"])
                 why = LOST + session["reason"] if "action" in session else ""

@@ -139,7 +139,6 @@ def passing(
         return Launched(Placed(asked, decision or {}, plan(asked.request, names[-1])), True)
 
     reports: list[Reports] = []
-
     launches: list[Any] = []
     monkeypatch.setattr(queue, "launch", launched)
     monkeypatch.setattr(queue, "checked", lambda *_arguments: {"variables": dict(SETTINGS)})
@@ -338,11 +337,13 @@ def test_a_pass_ends_what_is_over_at_a_second_look_and_what_no_other_controller_
     assert [one["session"] for one in begun] == [ROW["id"]] * is_ended
 
 
-def test_in_check_mode_a_pass_shows_which_sessions_it_would_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_check_mode_a_pass_names_each_session_that_it_would_end_once(monkeypatch: pytest.MonkeyPatch) -> None:
     record = {"changed": True, "session": ROW, "remove": [], "waiting": 0}
-    play = passing(monkeypatch, **{"sessions.list_all": {"sessions": [OVER]}, "session.record": record})
+    lost = {**OVER, "action": "end", "reason": "x", "nodes": {}, "shared": False}
+    script = {"sessions.list_all": {"sessions": [OVER]}, "session.record": record, "queue.keep_up": {"lost": [lost]}}
+    play = passing(monkeypatch, **script)
     play.check = True
-    assert (make_pass(play), play.lines[0]) == (True, "Session train would be terminated.")
+    assert (make_pass(play), play.lines.count("Session train would be terminated.")) == (True, 1)
 
 
 def reported(play: Any) -> str:
