@@ -43,10 +43,6 @@ class PlacedAgainError(ComputeError):
     """Something outside of the collection holds an address, a port or a name of a plan: the session gets another place."""
 
 
-class CommandError(SessionError):
-    """The command of a batch session failed."""
-
-
 @dataclass(frozen=True)
 class Launched:
     """The end of a launch. ``changed`` is false if nothing was missing."""
@@ -208,7 +204,7 @@ def _change(play: Play, placed: Placed, plan: Plan) -> bool:
 
 
 def run_to_the_end(play: Play, placed: Placed, plan: Plan) -> None:
-    """Run the command of a batch session, and end the session if it asks for that. Raises CommandError if the command fails."""
+    """Run the command of a batch session, and end the session if it asks for that. Raises SessionError if the command fails."""
     session, asked = plan.session, placed.asked
     result = run_command(play, plan, waits=bool(asked.setting("wait_result")), again=placed.restarts_all)
     has_failed = result.result == FAILURE
@@ -221,7 +217,7 @@ def run_to_the_end(play: Play, placed: Placed, plan: Plan) -> None:
         message = (
             f"Session {session.name} failed: {result.reason}. Logs: session_logs.yml -e session_name={session.name}"
         )
-        raise CommandError(message)
+        raise SessionError(message)
 
 
 def prove_folders(play: Play, plan: Plan) -> None:

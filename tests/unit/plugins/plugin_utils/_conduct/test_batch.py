@@ -12,7 +12,8 @@ import pytest
 from conducted import conducted, options_of
 from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.launch import CommandError, run_to_the_end
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import SessionError
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.launch import run_to_the_end
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.placed import Asked, Placed
 
 
@@ -33,7 +34,7 @@ def test_the_end_after_a_command_is_about_its_own_session(tmp_path: Path) -> Non
         "session.record": {"changed": False, "session": row, "remove": [], "waiting": 0},
     }
     play = conducted(script, main.agent, session_artifacts=str(tmp_path))
-    with pytest.raises(CommandError, match="main1"):
+    with pytest.raises(SessionError, match="main1"):
         run_to_the_end(play, Placed(asked, {"outcome": "placed"}), made)
     ends = [one for one in options_of(play, "session.record") if one["state"] == "terminating"]
     assert [one["session"] for one in ends] == [made.session.id]
