@@ -12,7 +12,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..module_utils._agents.image_distribution import plan_reference_image
 from ..module_utils._agents.provisioning import role_settings
-from ..module_utils._agents.swarm_plan import Node, peers, plan_swarm
+from ..module_utils._agents.swarm_plan import Node, data_path_port, peers, plan_swarm
 from ..module_utils._agents.swarm_plan import plan_leave as plan_swarm_leave
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import StateError
@@ -60,7 +60,9 @@ def plan_leave(
     """Choose the manager that removes each agent that leaves; C(staying) of the plan are the agents of the inventory that stay."""
     own, others = _nodes(leaving), _nodes(staying)
     names = {node.name for node in own}
-    return {"plan": {**plan_swarm_leave(own, others), "staying": [agent for agent in agents if agent not in names]}}
+    port = data_path_port(result.get("swarm") or {} for result in (*leaving, *staying))
+    plan = {**plan_swarm_leave(own, others), "peers": peers([*own, *others]), "port": port}
+    return {"plan": {**plan, "staying": [agent for agent in agents if agent not in names]}}
 
 
 def _nodes(results: Sequence[Json], managers: Sequence[str] = ()) -> List[Node]:

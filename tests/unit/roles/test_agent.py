@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import pytest
-from expressions import rendered
+import yaml
+from expressions import ROLES, evaluated, rendered
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.provisioning import role_settings
 
@@ -68,3 +69,15 @@ def test_only_what_the_store_created_is_removed() -> None:
 def test_an_image_that_inherits_the_label_is_not_the_reference_image(shown: str, names: list[str]) -> None:
     """``docker image inspect`` shows the label and the number of layers of the image of that name."""
     assert rendered("agent", "__agent_images", __agent_inspected={"stdout": shown}) == names
+
+
+@pytest.mark.parametrize(
+    ("address", "is_removed"),
+    [("", True), ("unix:///var/run/docker.sock", True), ("unix:///run/user/1000/docker.sock", False)],
+)
+def test_only_the_engine_that_the_role_installs_is_removed(address: str, is_removed: bool) -> None:
+    *_others, task = yaml.safe_load((ROLES / "agent/tasks/absent.yml").read_text())
+    assert task["ansible.builtin.include_tasks"]["file"] == "absent_engine.yml"
+    given = {"agent_remove_engine": True, "agent_docker_host": address}
+    own = {"__agent_own_engine": yaml.safe_load((ROLES / "agent/vars/main.yml").read_text())["__agent_own_engine"]}
+    assert all(evaluated("{{ %s }}" % condition, **given, **own) for condition in task["when"]) == is_removed

@@ -109,8 +109,9 @@ def test_no_agent_that_answered_has_no_plan() -> None:
 
 def test_an_agent_that_leaves_has_a_manager_that_stays() -> None:
     leaving = [member(3, state="active", cluster_id="c")]
-    staying = [member(1, state="active", cluster_id="c", manager=True), {"failed": True}]
+    staying = [member(1, state="active", cluster_id="c", manager=True, data_path_port=4790), {"failed": True}]
     plan = step("swarm.plan_leave", leaving=leaving, agents=HOSTS, staying=staying)["plan"]
+    assert (plan.pop("peers"), plan.pop("port")) == ({"a1": ["192.0.2.3"], "a3": ["192.0.2.1"]}, 4790)
     assert plan == {"keepers": {"a3": "a1"}, "refused": {}, "staying": ["a1", "a2"]}
 
 
