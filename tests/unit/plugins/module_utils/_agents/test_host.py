@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -200,3 +203,28 @@ def test_a_path_that_does_not_answer_does_not_exist(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(os.path, "exists", exists_late)
     found = host.existing([str(tmp_path), "/stale", str(tmp_path / "none")], seconds=1.0)
     assert found == {str(tmp_path): True, "/stale": False, str(tmp_path / "none"): False}
+
+
+# In network namespaces of its own, a process gives its loopback interface a second address.
+TWO_ADDRESSES = """
+import fcntl, json, socket, struct, sys
+from ansible_collections.cluster.compute.plugins.module_utils._agents import host
+SIOCSIFADDR = 0x8916
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+    for name, address in (("lo", "192.0.2.1"), ("lo:vip", "192.0.2.2")):
+        family = struct.pack("=HH", socket.AF_INET, 0) + socket.inet_aton(address)
+        fcntl.ioctl(asking.fileno(), SIOCSIFADDR, struct.pack("16s24s", name.encode(), family))
+print(json.dumps([sorted(host.own_addresses()), host.host_network(["192.0.2.2"], {})]))
+"""
+
+
+def test_a_further_address_of_an_interface_is_one_of_the_host() -> None:
+    apart = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [*apart, sys.executable, "-c", TWO_ADDRESSES], capture_output=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    addresses, network = json.loads(done.stdout)
+    assert addresses == ["192.0.2.1", "192.0.2.2"]
+    assert network == {"address": "192.0.2.2", "interface": "lo", "reason": ""}
