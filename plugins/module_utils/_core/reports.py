@@ -104,13 +104,6 @@ def busy_gpus(measured: Iterable[Json | None]) -> float | None:
 GREEN, YELLOW, RED = "green", "yellow", "red"
 
 
-def free_on(agent: Json, amount: str) -> float:
-    """How much of an agent of a list a session can still get. A red GPU is not free, and may still be in use."""
-    red = sum(gpu["state"] == RED for gpu in agent["gpu_health"]) if amount == "gpus" else 0
-    left: float = agent["capacity"][amount] - agent["used"][amount] - red
-    return max(0, left)
-
-
 @dataclass(frozen=True)
 class GpuHealth(Document):
     """The health of a GPU, and what is wrong with it."""

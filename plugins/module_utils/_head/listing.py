@@ -13,6 +13,7 @@ from .._core.documents import Json, picked
 from .._core.exits import UP, failed_apps, failed_roles, limit_reached
 from .._core.model import Container, Gpu, Resources, Role
 from .._core.reports import Agent, ObservedContainer
+from .._planning.placement import free_of
 from .._planning.plan import read_placement
 from .details import HEALING, details
 from .row import Row, amounts
@@ -164,10 +165,14 @@ def _shown(size: int, mode: str, image: str, resources: Resources) -> Json:
 
 def _agent(agent: Agent, held: Mapping[str, Sequence[Resources]]) -> Json:
     owners = {owner: amounts(booked) for owner, booked in sorted(held.items())}
+    everything = [one for booked in held.values() for one in booked]
+    free = free_of(agent, everything)
+    gpus = _whole(sum(part for part, _shares in free.gpus.values()))
     return {
         **picked(agent, "name", "group", "architecture", "reachable", "reason", "schedulable"),
         "capacity": {"millicpus": agent.millicpus, "memory": agent.memory, "gpus": _gpu_count(agent.gpus)},
-        "used": amounts(one for booked in held.values() for one in booked),
+        "used": amounts(everything),
+        "free": {"millicpus": max(0, free.millicpus), "memory": max(0, free.memory), "gpus": gpus},
         "owners": owners,
         "gpu_health": [gpu.to_json() for gpu in agent.gpu_health],
         "gpu_sharing": agent.gpu_sharing.to_json(),
@@ -181,8 +186,12 @@ def _gpu_count(gpus: Sequence[Gpu]) -> float:
     >>> _gpu_count([Gpu("GPU-1", 4.0), Gpu("MIG-1", 0.4286, 1 << 30)])
     1.429
     """
-    count = round(sum(min(1.0, gpu.shares) for gpu in gpus), 3)
-    return int(count) if count == int(count) else count
+    return _whole(sum(min(1.0, gpu.shares) for gpu in gpus))
+
+
+def _whole(amount: float) -> float:
+    rounded = round(amount, 3)
+    return int(rounded) if rounded == int(rounded) else rounded
 
 
 def _measured(agent: Agent) -> Json | None:

@@ -13,7 +13,7 @@ from .._core import states
 from .._core.constants import LABEL_OWNER
 from .._core.documents import Json
 from .._core.model import Plan, Resources
-from .._core.reports import Agent, busy_percents, free_on
+from .._core.reports import Agent, busy_percents
 from .._planning.capacity import FreeCapacity
 from .._planning.placement import free_of
 from .._planning.policy import SitePolicy
@@ -100,7 +100,7 @@ def available(policy: SitePolicy, use: Mapping[str, Use], agents: Sequence[Json]
         and agent["schedulable"]
         and any(all(group in names for names in permitted) for group in _groups_of(agent))
     ]
-    free = _sum({name: free_on(agent, name) for name in _AMOUNTS} for agent in usable)
+    free = _sum(agent["free"] for agent in usable)
     left = quota_left(policy, use, owner)
     if not all(left.get(name, 1) for name in ("sessions", "containers")):
         return dict(_NOTHING)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
-from .._core.reports import busy_gpus, free_on
+from .._core.reports import busy_gpus
 from .._core.states import ENDED, VERIFIED
 from .._core.units import show_bytes, show_cpus, show_time
 from .lists import (
@@ -215,7 +215,7 @@ def tiles(agents: Sequence[Json], colors: Mapping[str, str]) -> List[Json]:
 def _tile(resource: Resource, agents: Sequence[Json], whole: float, colors: Mapping[str, str]) -> Json:
     key, show = resource.key, resource.show
     used = sum(agent["used"][key] for agent in agents)
-    free = [free_on(agent, key) for agent in agents if agent["schedulable"]]
+    free = [agent["free"][key] for agent in agents if agent["schedulable"]]
     parts = [
         (color, sum(agent["owners"].get(owner, {}).get(key, 0) for agent in agents)) for owner, color in colors.items()
     ]

@@ -27,13 +27,14 @@ def listed_agent(name: str, group: str, **changes: object) -> Json:
     one = {"millicpus": 1000, "memory": GIB, "gpus": 0}
     used = {"millicpus": 2000, "memory": 2 * GIB, "gpus": 0}
     capacity = {"millicpus": 4000, "memory": 8 * GIB, "gpus": 1}
-    shared = {"reachable": True, "schedulable": True, "capacity": capacity, "used": used, "gpu_health": []}
+    free = {name: capacity[name] - used[name] for name in capacity}
+    shared = {"reachable": True, "schedulable": True, "capacity": capacity, "used": used, "free": free}
     return {"name": name, "group": group, **shared, "owners": {"alice": one, "bob": one}, **changes}
 
 
 AGENTS = [
     listed_agent("a", "default"),
-    listed_agent("b", "default,gpu", gpu_health=[{"id": "GPU-1", "state": "red", "reasons": ["Xid 79"]}]),
+    listed_agent("b", "default,gpu", free={"millicpus": 2000, "memory": 6 * GIB, "gpus": 0}),
     listed_agent("c", "gpu", schedulable=False),
     listed_agent("d", "gpu", reachable=False),
 ]

@@ -15,14 +15,16 @@ from samples import GIB, agent, carried_out, context, request
 from store_sessions import row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import RED, GpuHealth
 from ansible_collections.cluster.compute.plugins.module_utils._head.details import time_left, without_private
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.usage import held_on, list_owners, sample
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import available, held_on, list_owners, sample
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
 from ansible_collections.cluster.compute.plugins.module_utils._text.lists import sessions_table
-from ansible_collections.cluster.compute.plugins.module_utils._text.page import page_of
+from ansible_collections.cluster.compute.plugins.module_utils._text.page import page_of, tiles
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.listing import sessions_page
 
 A, B = agent("a", address="192.0.2.7", publish="0.0.0.0"), agent("b")
@@ -50,6 +52,20 @@ def test_owners_are_listed_with_what_their_sessions_hold(store: Store) -> None:
     first = list_agents(held, there)[0]
     assert first["owners"] == {"alice": alice["used"], "bob": bob["used"]}
     assert first["used"]["millicpus"] == 4000
+
+
+def test_a_red_gpu_that_is_in_use_is_not_free_only_once(store: Store) -> None:
+    """Of four GPUs, one is used and has become red since, another is red: two are free, of the agent and for an owner."""
+    names = ["GPU-1", "GPU-2", "GPU-3", "GPU-4"]
+    four = agent("a", gpus=names)
+    plan = running(store, request(gpus=1), four)
+    [used] = plan.main.resources.gpus
+    red = [used.id, next(name for name in names if name != used.id)]
+    [sick] = carried_out([replace(four, gpu_health=tuple(GpuHealth(name, RED) for name in red))], plan)
+    [listed] = list_agents(held_on([sick], store.ends_on([sick]), store.held_plans()), [sick])
+    assert (listed["capacity"]["gpus"], listed["used"]["gpus"], listed["free"]["gpus"]) == (4, 1, 2)
+    assert available(SitePolicy(), {}, [listed], "bob")["gpus"] == 2
+    assert [tile["free"] for tile in tiles([listed], {}) if tile["name"] == "GPUs"] == ["2"]
 
 
 def test_apps_folders_and_times_of_a_session(store: Store) -> None:

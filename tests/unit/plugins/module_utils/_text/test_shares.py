@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._text.page import amount_bar, colors_of, tiles
+from ansible_collections.cluster.compute.plugins.module_utils._text.page import amount_bar, colors_of
 
 
 def test_parts_of_a_bar_stand_one_after_the_other() -> None:
@@ -25,12 +25,3 @@ def test_the_owners_with_the_most_have_a_color_of_their_own() -> None:
     colors = colors_of(used, {"millicpus": 100})
     assert next(iter(colors)) == "user11"
     assert [colors[f"user{number:02}"] for number in (11, 5, 4, 0)] == ["c0", "c6", "c7", "c7"]
-
-
-def test_a_red_gpu_is_not_free() -> None:
-    amounts = {"millicpus": 4000, "memory": 1 << 30, "gpus": 4}
-    used = {"millicpus": 1000, "memory": 0, "gpus": 1}
-    agent = {"reachable": True, "schedulable": True, "capacity": amounts, "used": used, "owners": {}, "measured": None}
-    health = [{"state": state} for state in ("green", "yellow", "red", "red")]
-    shown = {tile["name"]: tile["free"] for tile in tiles([{**agent, "gpu_health": health}], {})}
-    assert (shown["CPUs"], shown["GPUs"]) == ("3", "1")
