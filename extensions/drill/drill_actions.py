@@ -25,8 +25,10 @@ CUT_SECONDS = 25
 # How long a host is lost, and how long it must not have answered before a pass moves what it holds.
 LOST_SECONDS, LOST_AFTER = 180, 10
 REJECT = "-p tcp --dport {{ ansible_port | default(22) }} -j REJECT --reject-with tcp-reset"
-# Waits until a session has containers.
-CREATED = f"until docker ps --quiet --all --filter label={LABEL_SESSION}.name=%s | grep -q .; do :; done; "
+# Waits until a session has containers, but not into a later drill.
+CREATED_SECONDS = 300
+_UNTIL_CREATED = f"until docker ps --quiet --all --filter label={LABEL_SESSION}.name=%s | grep -q .; do :; done"
+CREATED = f"timeout {CREATED_SECONDS} sh -c '{_UNTIL_CREATED}' || exit; "
 KILL_ENGINE = "kill -9 $(cat /var/run/docker.pid); while docker version >/dev/null 2>&1; do :; done"
 
 

@@ -30,10 +30,10 @@ def overlay_guard() -> Json:
     """The state, ``present``, ``missing``, or an empty text where this user cannot see it, and the UDP port of the rules."""
     environment = {**os.environ, "PATH": os.environ.get("PATH", "") + _PATH, "LC_ALL": "C"}
     try:
-        shown = subprocess.run(_SHOW, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        shown = subprocess.run(_SHOW, env=environment, capture_output=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return _recorded()
-    return _installed(shown.stdout) if shown.returncode == 0 else _recorded()
+    return _installed(shown.stdout.decode("utf-8", "replace")) if shown.returncode == 0 else _recorded()
 
 
 def _installed(shown: str) -> Json:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import doctest
 import json
+import os
 import signal
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -378,3 +380,14 @@ def test_a_signal_ends_a_drill_as_ctrl_c_does(
         for one, handler in before.items():
             signal.signal(one, handler)
     assert "interrupted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("containers", ["", "0f1e2d3c"])
+def test_a_fault_that_waits_for_containers_gives_up(containers: str, tmp_path: Path) -> None:
+    """Otherwise it would strike a later drill, and use a processor until then."""
+    (tmp_path / "docker").write_text(f"#!/bin/sh\necho {containers} | grep .\n")
+    (tmp_path / "docker").chmod(0o755)
+    script = drill_actions.CREATED.replace(f"timeout {drill_actions.CREATED_SECONDS} ", "timeout 1 ") % "drill-x"
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-c", script + "touch struck"], cwd=tmp_path, env=environment, check=False, timeout=60)
+    assert (tmp_path / "struck").exists() == bool(containers)

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 import yaml
 from expressions import ROLES, evaluated, rendered
@@ -81,3 +83,12 @@ def test_only_the_engine_that_the_role_installs_is_removed(address: str, is_remo
     given = {"agent_remove_engine": True, "agent_docker_host": address}
     own = {"__agent_own_engine": yaml.safe_load((ROLES / "agent/vars/main.yml").read_text())["__agent_own_engine"]}
     assert all(evaluated("{{ %s }}" % condition, **given, **own) for condition in task["when"]) == is_removed
+
+
+@pytest.mark.parametrize(
+    ("text", "options"), [(None, {}), ("", {}), ("\n", {}), ('{"log-driver": "local"}', {"log-driver": "local"})]
+)
+def test_options_are_added_to_those_of_the_engine(text: str | None, options: dict[str, str]) -> None:
+    """The engine starts with an empty file of options, too."""
+    read = {} if text is None else {"content": base64.b64encode(text.encode()).decode()}
+    assert rendered("agent", "__agent_current", __agent_daemon_json=read) == options

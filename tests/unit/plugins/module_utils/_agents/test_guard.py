@@ -74,3 +74,10 @@ def test_any_other_user_sees_the_record_of_them(
         os.utime(record, (time.time() - age,) * 2)
     monkeypatch.setattr(guard, "has_systemd", lambda: has_systemd)
     assert guard.overlay_guard() == found
+
+
+def test_a_comment_of_another_rule_may_be_in_any_encoding(record: Path) -> None:
+    rule = r'printf "%s f\374r %s\n" "-A INPUT -m comment --comment" "-j ACCEPT"'
+    lines = [jump("INPUT", 4789), jump("FORWARD", 4789), DROP]
+    iptables(record.parent, "\n".join([rule, *(f"echo '{line}'" for line in lines)]))
+    assert guard.overlay_guard() == present(4789)
