@@ -86,8 +86,9 @@ class Turns:
     ) -> None:
         self._plans, self._context = plans, context
         self._ends = store.ends_on(context.agents)
-        own = {row.id for row, _request in asked}
-        self._uses = [one for one in uses(store.holding(), context.agents) if one[0] not in own]
+        own, holding = {row.id for row, _request in asked}, store.holding()
+        self._changed = {row.id: row.changed for row in holding}
+        self._uses = [one for one in uses(holding, context.agents) if one[0] not in own]
         waiting = store.waiting()
         self.rows = {row.id: row for row, _request in (*waiting, *asked)}
         self.requests = {row.id: request for row, request in (*waiting, *asked)}
@@ -110,7 +111,8 @@ class Turns:
         Sessions that do not fit by the first ends are left out. Sessions without a lifetime and without a timeout of their command
         have no end.
         """
-        ends = sorted((end, plan.session.id) for plan in self._plans for end in [_latest_end(plan)] if end)
+        latest = [(_latest_end(plan, self._changed.get(plan.session.id, 0.0)), plan.session.id) for plan in self._plans]
+        ends = sorted(one for one in latest if one[0])
         found: Dict[str, float] = {}
         ended: Set[str] = set()
         for end, session in ends[:_MOST_ENDS]:
@@ -175,12 +177,15 @@ def with_start(reason: str, start: float | None) -> str:
     return reason if start is None else f"{reason}; it starts by {shown}"
 
 
-def _latest_end(plan: Plan) -> float:
-    """When a session ends by its lifetime or its command's timeout, whichever is first; 0 if neither is set."""
+def _latest_end(plan: Plan, changed: float) -> float:
+    """When a session ends by its lifetime or its command's timeout, whichever is first; 0 if neither is set.
+
+    The lifetime counts from the placement, the timeout from a command's begin: at the last change of the session, or before.
+    """
     session = plan.session
     ends_with_command = session.command and session.terminate_when_done
-    limits = [session.lifetime, session.command_timeout if ends_with_command else 0]
-    return min((session.began + limit for limit in limits if limit), default=0.0)
+    limits = [(session.began, session.lifetime), (changed, session.command_timeout if ends_with_command else 0)]
+    return min((begin + limit for begin, limit in limits if limit), default=0.0)
 
 
 def _without(agent: Agent, sessions: Collection[str]) -> Agent:

@@ -183,7 +183,10 @@ def test_a_queued_session_waits_for_ports_and_subnets_and_keeps_no_room(
 
 
 def test_a_session_that_waits_says_when_it_probably_starts(store: Store) -> None:
-    """By the second end: the first frees too little, and a session without a limit has no end."""
+    """By the second end: the first frees too little, and a session without a limit has no end.
+
+    A command, with its timeout, begins when its session runs, five seconds after the placement.
+    """
     four = agent("a", cpus=4)
     first = running(store, request(name="first", lifetime=3600), four, now=1000.0)
     second = running(
@@ -194,7 +197,7 @@ def test_a_session_that_waits_says_when_it_probably_starts(store: Store) -> None
     )
     there = carried_out([four], first, second)
     waits = launch(store, request(name="waits", cpus=4), context(*there, now=2000.0))
-    assert (waits.verdict, waits.expected_start) == ("pending", 8200.0)
+    assert (waits.verdict, waits.expected_start) == ("pending", 8205.0)
     assert waits.reason == "a: needs 4 CPUs, 1 free; it starts by 1970-01-01 02:16 UTC"
     never = launch(store, request(name="never", cpus=5), context(*there, now=2000.0))
     assert (never.expected_start, never.reason) == (None, "a: needs 5 CPUs, 1 free")
