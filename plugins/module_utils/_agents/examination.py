@@ -28,7 +28,7 @@ from .._docker.reports import architecture, network_entry, session_of
 from .._docker.runtime import find_runtime
 from . import host
 from .devices import all_gpus, divided, gid_types, rdma_ports
-from .gpu_health import driver_version, gpu_health
+from .gpu_health import gpu_health
 from .nvidia import look, nvlinks, output_of, toolkit_version
 
 # Seconds after which a container of a check certainly belongs to a check that was killed.
@@ -117,13 +117,12 @@ def _gpus(has_runtime: bool, options: Json) -> Json:
     """The health of the GPUs that containers can get, what limits parts of them, and the versions of what gives them to containers."""
     found = all_gpus(has_runtime)
     seen = look(found)
-    health = gpu_health(found, seen)
     gpus = [Gpu(device) for device in found]
     return {
         "gpu_sharing": divided(gpus, options["gpu_sharing"], options["mps_directory"], False, seen)[1],
         "gpu_runtime": has_runtime,
-        "gpu_health": [gpu.to_json() for gpu in health],
-        "gpu_driver": driver_version() if health else "",
+        "gpu_health": [gpu.to_json() for gpu in gpu_health(found, seen)],
+        "gpu_driver": seen.log.driver if seen else "",
         "gpu_toolkit": toolkit_version() if has_runtime else "",
         "nvlink": nvlinks(output_of("topo", "-m")),
     }

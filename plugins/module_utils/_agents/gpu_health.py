@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 from .._core.paths import read
 from .._core.reports import GREEN, RED, YELLOW, GpuHealth
 from .._docker.device_nodes import nvidia_only
-from .nvidia import Log, Seen, listed_gpus, one_line, output_of, text_of
+from .nvidia import Log, Seen, listed_gpus, text_of
 
 Fault = Tuple[str, str]
 # Domain, bus and device on the PCI bus.
@@ -101,11 +101,6 @@ def gpu_health(
         return [GpuHealth(device, RED, (seen.log.fault,)) for device in ours]
     parents = {part: gpu for gpu, parts in listed_gpus(seen.listed) for part in parts}
     return judged(ours, seen.log, parents, read_xids(kmsg), has_no_fabric_manager(proc))
-
-
-def driver_version() -> str:
-    """The version of the driver; empty without nvidia-smi."""
-    return one_line(output_of("--query-gpu=driver_version", "--format=csv,noheader").partition("\n")[0])
 
 
 def judged(

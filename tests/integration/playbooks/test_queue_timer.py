@@ -117,3 +117,22 @@ def test_the_timer_of_systemd_makes_a_pass(controller: Controller, manager: dict
     assert not [
         path for path in (controller.home / ".config/systemd/user").rglob("*") if path.is_file() or path.is_symlink()
     ]
+
+
+def test_a_timer_of_systemd_takes_the_place_of_a_line_of_crontab(
+    controller: Controller, programs: str, manager: dict[str, str]
+) -> None:
+    """And it goes without its user manager, whose next start would run it again."""
+    without, beside = {**controller.environment, "PATH": programs}, {**manager, "PATH": programs}
+    command = controller.command("queue_timer", timer_variables=str(controller.common), timer_minutes=59)
+    table, units = controller.home / "crontab", controller.home / ".config/systemd/user"
+    run_playbook(command, without).check()
+    assert "cluster-compute-queue" in table.read_text()
+    assert run_playbook([*command, "--check"], beside).check().changed > 0
+    assert "cluster-compute-queue" in table.read_text()
+    assert not units.exists()
+    assert "by systemd" in run_playbook(command, beside).check().text
+    assert "cluster-compute-queue" not in table.read_text()
+    assert run_playbook(command, beside).check().changed == 0
+    run_playbook([*command, "-e", "timer_state=absent"], without).check()
+    assert not [path for path in units.rglob("*") if path.is_file() or path.is_symlink()]

@@ -279,3 +279,8 @@ def test_nvidia_smi_may_fail_or_hang(
     monkeypatch.setattr(nvidia.shutil, "which", lambda _name: str(program))
     assert nvidia.ask("-q", "-x", patience=2) == answer
     assert nvidia.output_of("-q", "-x", patience=2) == ("" if answer.code else answer.text)
+
+
+@pytest.mark.parametrize("model", DEVICES)
+def test_a_log_names_the_driver(model: str) -> None:
+    assert re.fullmatch("[0-9]+[.][0-9.]+", nvidia.parse_log(Answer(0, LOGS[model])).driver)
