@@ -7,6 +7,9 @@
 from __future__ import annotations
 
 import base64
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -92,3 +95,18 @@ def test_options_are_added_to_those_of_the_engine(text: str | None, options: dic
     """The engine starts with an empty file of options, too."""
     read = {} if text is None else {"content": base64.b64encode(text.encode()).decode()}
     assert rendered("agent", "__agent_current", __agent_daemon_json=read) == options
+
+
+def test_a_misspelled_variable_is_refused_with_a_limit_too(tmp_path: Path) -> None:
+    """It would provision the host instead of removing it."""
+    hosts = "".join(f"{name} ansible_host=127.0.0.1 ansible_port=1\n" for name in ("node1", "node2"))
+    (tmp_path / "hosts").write_text(f"[agents]\n{hosts}")
+    command = ["ansible-playbook", "-i", str(tmp_path / "hosts"), str(ROLES.parent / "playbooks/provision_agents.yml")]
+    command[0] = str(Path(sys.executable).with_name(command[0]))
+    for limit in ("all", "node1"):
+        words = [*command, "--limit", limit, "-e", "agent_stat=absent"]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+        shown = done.stdout + done.stderr
+        assert done.returncode == 2, shown
+        assert "did you mean agent_state?" in shown
+        assert "Connection refused" not in shown
