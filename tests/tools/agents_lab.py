@@ -42,11 +42,6 @@ OTHER_PORT = 7789
 STARTED = 600
 # Room for two containers of one CPU on each.
 ROOM: dict[str, Any] = {"agent_cpus": 2, "agent_memory": "2g"}
-LOOKS = (
-    f"docker ps --all --no-trunc --format '{{{{.ID}}}} {{{{.Names}}}}' --filter label={LABEL}",
-    f"docker network ls --no-trunc --format '{{{{.ID}}}} {{{{.Name}}}}' --filter label={LABEL}",
-    f"docker volume ls --format '{{{{.Name}}}}' --filter label={LABEL}",
-)
 # That of a container whose image names none.
 SYSTEM_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 START = f"rm -f /var/run/docker.pid; {SPARING} setsid nohup dockerd </dev/null >>/var/log/dockerd.log 2>&1 &"
@@ -158,11 +153,16 @@ class Lab:
         It enters the namespaces of the host: for a ``docker exec``, the client, the engine and runc need 120 ms of a processor.
         Its processes are in no cgroup of the host, so engines, which a pause must stop, are started by ``docker exec``.
         """
+        if process := self._process(agent):
+            return ["nsenter", f"--target={process}", "--all", "env", "-i", "HOME=/root", SYSTEM_PATH]
+        return ["docker", "exec", self.container(agent)]
+
+    def _process(self, agent: str) -> int:
+        """The first process of a host; 0 if the host is off or paused."""
         with suppress(NotFound):
             state = self._engine.inspect_container(self.container(agent))["State"]
-            if state["Running"] and not state["Paused"]:
-                return ["nsenter", f"--target={state['Pid']}", "--all", "env", "-i", "HOME=/root", SYSTEM_PATH]
-        return ["docker", "exec", self.container(agent)]
+            return int(state["Pid"]) if state["Running"] and not state["Paused"] else 0
+        return 0
 
     def shell(self, agent: str, script: str, timeout: float = STARTED) -> Done:
         """Run a script on a host, as root."""
@@ -170,7 +170,29 @@ class Lab:
 
     def held(self, agent: str) -> list[str]:
         """Everything on a host's engine that carries the label of a session."""
-        return self.shell(agent, "; ".join(LOOKS)).check().text.split("\n")[:-1]
+        with self.engine(agent) as engine:
+            labelled = {"label": LABEL}
+            containers = [f"{one['Id']} {one['Names'][0][1:]}" for one in engine.containers(all=True, filters=labelled)]
+            networks = [f"{one['Id']} {one['Name']}" for one in engine.networks(filters=labelled)]
+            return containers + networks + [one["Name"] for one in engine.volumes(filters=labelled)["Volumes"] or ()]
+
+    def placed(self, label: str) -> dict[str, str]:
+        """The host of each container that runs and has a label, by hostname. Hosts that are off have none."""
+        found = {}
+        for agent in filter(self._process, self.names):
+            with self.engine(agent) as engine:
+                names = [one["Names"][0] for one in engine.containers(filters={"label": label})]
+            found.update({name.split(".")[2]: agent for name in names})
+        return found
+
+    @contextmanager
+    def engine(self, agent: str) -> Iterator[docker.APIClient]:
+        """A host's engine, asked from outside: each program of Docker on the host would need 60 ms of a processor."""
+        client = docker.APIClient(base_url=f"unix:///proc/{self._process(agent)}/root/run/docker.sock", version="auto")
+        try:
+            yield client
+        finally:
+            client.close()
 
     @contextmanager
     def fabric(self, agents: Sequence[str]) -> Iterator[None]:
