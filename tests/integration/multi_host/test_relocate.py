@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from agents_lab import NAMES, Agents, Lab
 from controller import Session
-from lost_hosts import PATIENCE, THREE, bring_back, noticed, one_line, places
+from lost_hosts import PATIENCE, THREE, bring_back, noticed, one_line, running
 
 REJECT = "INPUT -p tcp --dport 22 -j REJECT --reject-with tcp-reset"
 
@@ -33,7 +33,7 @@ def facts(session: Session, host: str) -> str:
 def test_a_sub_whose_host_is_powered_off_is_made_again_elsewhere(agents: Agents, whole: Lab) -> None:
     two = {**THREE, "session_per_agent": 2, "session_on_lost": "relocate"}
     session = agents.launched("moves", **two)
-    before = places(agents, "moves")
+    before = running(agents, "moves")
     [lost] = set(before.values()) - {before["main1"]}
     moving = [host for host, agent in before.items() if agent == lost]
     known = {host: facts(session, host) for host in before}
@@ -43,27 +43,29 @@ def test_a_sub_whose_host_is_powered_off_is_made_again_elsewhere(agents: Agents,
     time.sleep(PATIENCE)
     moved = one_line(agents.play("schedule").check())
     assert f"in place of {lost}" in moved, moved
-    after = places(agents, "moves")
+    after = running(agents, "moves")
+    [listed] = agents.sessions(session_name="moves")
+    assert {one["hostname"]: one["agent"] for one in listed["containers"] if one["state"] == "running"} == after
+    assert "what it had stored in its own files is gone" in listed["explanation"]
     assert set(after) == set(before)
     assert lost not in after.values()
     assert {host: agent for host, agent in after.items() if host not in moving} == {
         host: agent for host, agent in before.items() if host not in moving
     }
-    for host in before:
-        assert session.say("main1", f"ssh -o BatchMode=yes {host} hostname 2>&1") == host
+    logins = "; ".join(f"ssh -o BatchMode=yes {host} hostname 2>&1" for host in before)
+    assert session.say("main1", logins).split() == [*before]
     assert {host: facts(session, host) for host in before} == known
     assert {one["hostname"]: one["agent"] for one in session.document["containers"]} == after
-    assert "what it had stored in its own files is gone" in one_line(agents.play("sessions").check())
 
     whole.power_on(lost)
     assert whole.held(lost) != []
     assert f"{lost} is back" in one_line(agents.play("schedule").check())
     assert whole.held(lost) == []
-    assert places(agents, "moves") == after
+    assert running(agents, "moves") == after
     assert session.say("main1", f"ssh {moving[0]} hostname") == moving[0]
     agents.terminate("moves").check()
     other = agents.launched("joined", **THREE)
-    assert set(places(agents, "joined").values()) == set(NAMES), "the host is a node of the Swarm again"
+    assert set(running(agents, "joined").values()) == set(NAMES), "the host is a node of the Swarm again"
     assert other.say("main1", "ssh sub1 hostname; ssh sub2 hostname").split() == ["sub1", "sub2"]
     agents.terminate("joined").check()
     assert agents.held() == {name: [] for name in NAMES}
@@ -72,7 +74,7 @@ def test_a_sub_whose_host_is_powered_off_is_made_again_elsewhere(agents: Agents,
 def test_a_host_that_the_swarm_still_reaches_keeps_its_containers(agents: Agents, whole: Lab) -> None:
     """Only the controller is cut off: the containers run, so none is made a second time."""
     session = agents.launched("cutoff", **{**THREE, "session_per_agent": 2}, session_on_lost="relocate")
-    before = places(agents, "cutoff")
+    before, held = running(agents, "cutoff"), agents.held()
     [lost] = set(before.values()) - {before["main1"]}
     whole.shell(lost, f"iptables -I {REJECT}; pkill -f 'sshd: [a]dmin'; true").check()
     try:
@@ -82,5 +84,5 @@ def test_a_host_that_the_swarm_still_reaches_keeps_its_containers(agents: Agents
     finally:
         whole.shell(lost, f"iptables -D {REJECT}").check()
     agents.play("schedule").check()
-    assert places(agents, "cutoff") == before
+    assert (running(agents, "cutoff"), agents.held()) == (before, held)
     assert session.say("main1", "ssh sub2 hostname") == "sub2"
