@@ -5,24 +5,35 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from agents_lab import NAMES, Agents, Lab
 from app_pages import get, opened
 from controller import Done, Session
-from lost_hosts import places
+from lost_hosts import running
 
 GROUPS = {
     "agent_resource_group": "{{ {'agent1': 'cpu', 'agent2': ['cpu', 'gpu'], 'agent3': 'gpu'}[inventory_hostname] }}"
 }
 ASK = 'import socket; socket.create_connection(("ps1", 12345), 10)'
-PAIRS = "for a in {hosts}; do ssh $a 'for b in {hosts}; do ssh $b echo $BACKENDAI_CLUSTER_HOST \\$BACKENDAI_CLUSTER_HOST; done'; done"
+# One login into each container shows all that it knows, and reaches every other from there.
+LOOK = """
+for a in {hosts}; do ssh $a '
+    cut -d" " -f1 /etc/mpi/hostfile | xargs; xargs </etc/cluster-compute/hostnames; echo "$TF_CONFIG"
+    for b in {hosts}; do ssh $b echo $BACKENDAI_CLUSTER_HOST \\$BACKENDAI_CLUSTER_HOST; done'
+done
+"""
 # It shows the hostname of its container.
 PAGE = "mkdir -p {0}; cd {0}; hostname >index.html; exec python3 -m http.server $APP_PORT"
 BEGAN = "cut -d' ' -f22 /proc/1/stat; cat /proc/sys/kernel/random/boot_id"
+
+
+def begun(session: Session, hosts: Iterable[str]) -> str:
+    """When PID 1 of each container began, and the host's boot: the same as long as none starts again."""
+    return session.say("main1", "; ".join(f'ssh {host} "{BEGAN}"' for host in hosts))
 
 
 def app(name: str, port: int) -> list[dict[str, Any]]:
@@ -72,21 +83,21 @@ def check_members(session: Session, ps: int) -> None:
     servers = [f"ps{index}" for index in range(1, ps + 1)]
     hosts = ["main1", *servers, "worker1", "worker2"]
     assert [one["hostname"] for one in session.document["containers"]] == hosts
-    output = session.say("main1", PAIRS.format(hosts=" ".join(hosts))).splitlines()
-    assert output == [f"{a} {b}" for a, b in itertools.product(hosts, hosts)]
-    found = json.loads(session.say("worker2", 'echo "$TF_CONFIG"'))
+    output = session.say("main1", LOOK.format(hosts=" ".join(hosts))).splitlines()
+    parts = [output[start : start + 3 + len(hosts)] for start in range(0, len(output), 3 + len(hosts))]
     ports = [f"{host}:12345" for host in servers]
     cluster = {"chief": ["main1:12345"], "ps": ports, "worker": ["worker1:12345", "worker2:12345"]}
-    assert found == {"cluster": cluster, "task": {"type": "worker", "index": 1}}
-    for host in hosts:
-        assert session.say(host, "cut -d' ' -f1 /etc/mpi/hostfile").split() == ["main1", "worker1", "worker2"]
-        assert session.say(host, "cat /etc/cluster-compute/hostnames").split() == hosts
+    assert json.loads(parts[-1][2]) == {"cluster": cluster, "task": {"type": "worker", "index": 1}}
+    for host, (slots, names, _config, *reached) in zip(hosts, parts, strict=True):
+        assert slots.split() == ["main1", "worker1", "worker2"]
+        assert names.split() == hosts
+        assert reached == [f"{host} {other}" for other in hosts]
 
 
 def check_apps(agents: Agents, session: Session) -> None:
     """Each app answers in the first container of its role: that of main1 at a port of its agent, the others by SSH through main1."""
-    placed = places(agents, "spread")
     [listed] = agents.sessions(session_name="spread")
+    placed = {one["hostname"]: one["agent"] for one in listed["containers"] if one["state"] == "running"}
     found = {one["name"]: (one["agent"], bool(one["port"])) for one in listed["apps"]}
     hosts = {"overview": "main1", "shards": "ps1", "board": "worker1"}
     assert found == {name: (placed[host], host == "main1") for name, host in hosts.items()}
@@ -98,19 +109,19 @@ def check_apps(agents: Agents, session: Session) -> None:
 def test_roles_over_agents_change_are_repaired_and_end(agents: Agents, lab: Lab) -> None:
     launch(agents, 1)
     session = Session(agents, "spread")
-    before = places(agents, "spread")
+    before = running(agents, "spread")
     assert {before["worker1"], before["worker2"]} == {"agent2", "agent3"}
     assert {before["main1"], before["ps1"]} <= {"agent1", "agent2"}
     check_members(session, 1)
     check_apps(agents, session)
-    began = {host: session.say(host, BEGAN) for host in before}
+    began, began_main = begun(session, before), begun(session, ["main1"])
 
     assert "Session spread: RUNNING, ps2 added" in launch(agents, 2).text
-    grown = places(agents, "spread")
+    grown = running(agents, "spread")
     assert {host: grown[host] for host in before} == before
     assert {grown["ps1"], grown["ps2"]} == {"agent1", "agent2"}
     check_members(session, 2)
-    assert {host: session.say(host, BEGAN) for host in before} == began
+    assert begun(session, before) == began
     assert (
         session.say("worker2", 'echo "$RANK $BACKENDAI_CLUSTER_LOCAL_RANK $BACKENDAI_CLUSTER_REPLICAS"')
         == "2 4 main:1,ps:2,worker:2"
@@ -121,15 +132,15 @@ def test_roles_over_agents_change_are_repaired_and_end(agents: Agents, lab: Lab)
         lab.shell(grown[host], f"docker rm --force {prefix}{host}").check()
     text = launch(agents, 2).text
     assert re.search("RUNNING, (ps2, worker1|worker1, ps2) brought back", text), text
-    assert places(agents, "spread") == grown
+    assert running(agents, "spread") == grown
     check_apps(agents, session)
     assert session.say("worker1", "cat /etc/cluster-compute/run/*/exit_code") == "0"
     check_members(session, 2)
 
     assert "RUNNING, ps2 removed" in launch(agents, 1).text
-    assert places(agents, "spread") == before
+    assert running(agents, "spread") == before
     check_members(session, 1)
-    assert session.say("main1", BEGAN) == began["main1"]
+    assert begun(session, ["main1"]) == began_main
     assert launch(agents, 1).changed == 0
     agents.terminate("spread").check()
     assert agents.held() == {name: [] for name in NAMES}
