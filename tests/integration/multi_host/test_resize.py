@@ -5,14 +5,21 @@
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Sequence
 
 from agents_lab import Agents
 from controller import Session
 
-PAIRS = "for a in {hosts}; do ssh $a 'for b in {hosts}; do ssh $b echo $BACKENDAI_CLUSTER_HOST \\$BACKENDAI_CLUSTER_HOST; done'; done"
-# PID 1 of a container, and when it began, in ticks since its host was started.
+PAIRS = (
+    "for a in {hosts}; do ssh $a 'echo $BACKENDAI_CLUSTER_SIZE; "
+    "for b in {hosts}; do ssh $b echo $BACKENDAI_CLUSTER_HOST \\$BACKENDAI_CLUSTER_HOST; done'; done"
+)
+# When PID 1 of a container began, in ticks since its host was started, and that start.
 BEGAN = "cut -d' ' -f22 /proc/1/stat; cat /proc/sys/kernel/random/boot_id"
+
+
+def begun(session: Session, hosts: Sequence[str]) -> str:
+    return session.say("main1", "; ".join(f'ssh {host} "{BEGAN}"' for host in hosts))
 
 
 def placement(session: Session) -> list[str]:
@@ -23,9 +30,7 @@ def check_members(session: Session, size: int) -> None:
     """Every container reaches every other by its name, and each login knows the size."""
     hosts = ["main1", *(f"sub{index}" for index in range(1, size))]
     output = session.say("main1", PAIRS.format(hosts=" ".join(hosts))).splitlines()
-    assert output == [f"{a} {b}" for a, b in itertools.product(hosts, hosts)]
-    sizes = session.say("main1", f"for a in {' '.join(hosts)}; do ssh $a echo '$BACKENDAI_CLUSTER_SIZE'; done")
-    assert sizes.split() == [str(size)] * size
+    assert output == [line for a in hosts for line in (str(size), *(f"{a} {b}" for b in hosts))]
 
 
 def test_three_five_two_over_hosts(agents: Agents) -> None:
@@ -33,19 +38,19 @@ def test_three_five_two_over_hosts(agents: Agents) -> None:
     session = agents.launched("grows-wide", session_cluster_size=3, **wanted)
     assert len(set(placement(session))) == 2
     hosts = ["main1", "sub1", "sub2"]
-    before, began = placement(session), [session.say(host, BEGAN) for host in hosts]
+    before, began, began_two = placement(session), begun(session, hosts), begun(session, hosts[:2])
 
     grown = agents.launch("grows-wide", session_cluster_size=5, **wanted).check()
     assert "Session grows-wide: RUNNING, sub3, sub4 added" in grown.text
     assert placement(session)[:3] == before
     assert len(set(placement(session))) == 3
     check_members(session, 5)
-    assert [session.say(host, BEGAN) for host in hosts] == began
+    assert begun(session, hosts) == began
 
     agents.launch("grows-wide", session_cluster_size=2, **wanted).check()
     assert placement(session) == before[:2]
     check_members(session, 2)
-    assert [session.say(host, BEGAN) for host in hosts[:2]] == began[:2]
+    assert begun(session, hosts[:2]) == began_two
     agents.terminate("grows-wide").check()
 
 
@@ -53,6 +58,8 @@ def test_a_session_on_one_host_does_not_leave_it(agents: Agents) -> None:
     wanted = {"session_cluster_mode": "multi-node", "session_cpus": 1}
     session = agents.launched("narrow", session_cluster_size=2, **wanted)
     [host] = set(placement(session))
+    assert session.document["network"]["driver"] == "bridge"
+    assert session.say("sub1", "echo $BACKENDAI_CLUSTER_MODE") == "single-node"
     refused = agents.launch("narrow", session_cluster_size=9, **wanted)
     assert refused.code
     assert f"Session narrow keeps its 2 containers: {host}: " in refused.message
