@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 
-from agents_lab import NAMES, Agents
+from agents_lab import Agents
+from lost_hosts import running
 
 GROUPS = {
     "agent_resource_group": "{{ {'agent1': 'cpu', 'agent2': ['cpu', 'gpu'], 'agent3': ['gpu', 'default']}[inventory_hostname] }}"
@@ -17,14 +18,18 @@ GROUPS = {
 def test_a_session_runs_within_its_resource_group(agents: Agents) -> None:
     """Two containers of one CPU fill an agent of two."""
     both = {"session_cluster_size": 4, "session_cluster_mode": "multi-node", "session_cpus": 1, **GROUPS}
-    for group, expected in (("cpu", {"agent1", "agent2"}), ("gpu", {"agent2", "agent3"})):
-        agents.launch(f"within-{group}", session_resource_group=group, **both).check()
-        held = {name for name in NAMES if any(".within-" in line for line in agents.held()[name])}
-        assert held == expected
-        waits = agents.launch("beside", session_resource_group="gpu" if group == "cpu" else "cpu", **both).check()
-        assert "Session beside is PENDING: " in waits.text
-        agents.terminate("beside").check()
-        agents.terminate(f"within-{group}").check()
+    agents.launch("within-cpu", session_resource_group="cpu", **both).check()
+    assert {*running(agents, "within-cpu").values()} == {"agent1", "agent2"}
+    assert (
+        "Session within-gpu is PENDING: "
+        in agents.launch("within-gpu", session_resource_group="gpu", **both).check().text
+    )
+    # The end of a session launches what waits, within its own group.
+    agents.play("terminate", session_name="within-cpu", **GROUPS).check()
+    assert {*running(agents, "within-gpu").values()} == {"agent2", "agent3"}
+    waits = agents.launch("within-cpu", "--check", session_resource_group="cpu", **both).check()
+    assert "Session within-cpu would wait: " in waits.text
+    agents.terminate("within-gpu").check()
     refused = agents.launch("nowhere", session_resource_group="tpu", **GROUPS)
     assert refused.message == (
         "session_resource_group: 'tpu': must be a resource group of an agent of this play, which are cpu, gpu, default."
