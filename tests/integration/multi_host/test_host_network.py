@@ -48,7 +48,6 @@ def taken(agents: Agents, lab: Lab) -> Iterator[int]:
 @pytest.fixture(scope="module")
 def wide(agents: Agents, taken: int) -> Iterator[Session]:
     """A session of two, which has become one of three."""
-    agents.launch("wide", "--check", "--diff", session_cluster_size=2, **WIDE).check()
     agents.launched("wide", session_cluster_size=2, session_agents=[*NAMES[1:]], **WIDE)
     agents.launch("wide", session_cluster_size=3, session_agents=[*NAMES[1:]], **WIDE).check()
     yield Session(agents, "wide")
