@@ -10,13 +10,13 @@ import re
 import subprocess
 from pathlib import Path
 
-import pytest
 from agents_lab import NAMES, Agents, Lab
 from controller import Session
 
 # The tasks of the role that these tests are about.
 SWARM = ("--tags", "swarm")
 ONE = {"session_cpus": 1, "session_memory": "64m"}
+THREE = {**ONE, "session_cluster_size": 3, "session_cluster_mode": "multi-node"}
 GUARD = "/usr/local/sbin/cluster-compute-overlay-guard"
 VXLAN_ID = "docker network inspect --format '{{{{json .Options}}}}' {}"
 
@@ -50,20 +50,6 @@ for _round in range(10):
             pass  # refused
 """
 END = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'end', ('{}', 9999))"
-
-
-@pytest.fixture(scope="module")
-def victim(agents: Agents) -> Session:
-    """Two containers on agent1, one on agent2."""
-    return agents.launched("victim", session_cluster_size=3, session_cluster_mode="multi-node", **ONE)
-
-
-@pytest.fixture(scope="module")
-def attacker(agents: Agents, victim: Session) -> Session:
-    """Another session, on agent2 beside a container of the victim."""
-    made = agents.launched("attacker", session_agents=["agent2"], session_agents_policy="strict", **ONE)
-    assert made.document["containers"][0]["agent"] == "agent2"
-    return made
 
 
 def forged_frames(lab: Lab, victim: Session, attacker: Session, host: str) -> list[str]:
@@ -103,19 +89,18 @@ def test_the_rules_are_for_the_port_of_the_swarm(agents: Agents, lab: Lab) -> No
     assert agents.play("provision_agents", *SWARM, "--check").check().changed == 0
 
 
-def test_frames_of_other_sessions_do_not_arrive(
-    agents: Agents, lab: Lab, victim: Session, attacker: Session, tmp_path: Path
-) -> None:
+def test_frames_of_other_sessions_do_not_arrive(agents: Agents, lab: Lab, tmp_path: Path) -> None:
+    """The victim has two containers on agent1 and one on agent2, where the attacker is."""
     for name in NAMES:
         lab.shell(name, f"{GUARD} stop").check()
+    assert len(warned(agents, tmp_path)) == 9
+    launched = agents.launch("victim", session_preflight=True, **THREE).check()
+    assert f"{', '.join(NAMES)}: the rules are missing" in launched.text
+    victim = Session(agents, "victim")
+    attacker = agents.launched("attacker", session_agents=["agent2"], session_agents_policy="strict", **ONE)
+    assert "agent2" == attacker.document["containers"][0]["agent"] == victim.document["containers"][2]["agent"]
     assert "forged" in forged_frames(lab, victim, attacker, "main1"), "the attack works without the rules"
     assert "forged" in forged_frames(lab, victim, attacker, "sub2"), "also on the agent of the attacker"
-    assert len(warned(agents, tmp_path)) == 9
-    done = agents.launch(
-        "unguarded", session_preflight=True, session_cluster_size=3, session_cluster_mode="multi-node", **ONE
-    )
-    assert f"{', '.join(NAMES)}: the rules are missing" in done.check().text
-    agents.terminate("unguarded").check()
 
     done = agents.play("provision_agents", *SWARM).check()
     assert len(re.findall("^changed: ", done.text, re.MULTILINE)) == 3
@@ -124,8 +109,7 @@ def test_frames_of_other_sessions_do_not_arrive(
 
 
 def test_the_rules_outlast_the_engine(agents: Agents, whole: Lab, tmp_path: Path) -> None:
-    agents.terminate("victim").check()
-    agents.terminate("attacker").check()
+    agents.play("terminate", session_name="*", session_many=True).check()
     assert whole.kill_engine("agent2").wait(timeout=60) == 0
     whole.start_engine("agent2")
     assert warned(agents, tmp_path) == []
