@@ -15,9 +15,9 @@ from agents_fixtures import terminate_all
 from agents_lab import NAMES, Agents, Lab
 from controller import LABEL, Session, run
 
-# Two containers on each host, so that a fault hits a launch that has more to do there; or one.
-SIX = {"session_cluster_size": 6, "session_cluster_mode": "multi-node", "session_cpus": 1}
-THREE = {**SIX, "session_cluster_size": 3, "session_cpus": 2}
+# Two containers on each of two hosts, so that a fault hits a launch that has more to do there; or one on each host.
+FOUR = {"session_cluster_size": 4, "session_cluster_mode": "multi-node", "session_cpus": 1}
+THREE = {**FOUR, "session_cluster_size": 3, "session_cpus": 2}
 LABELLED = f"docker ps --quiet --filter label={LABEL}"
 # The moment of the fault, as a condition on the host that it hits.
 MOMENTS = {
@@ -41,11 +41,11 @@ def no_session_stays(agents: Agents) -> Iterator[None]:
     terminate_all(agents)
 
 
-@pytest.mark.parametrize(("moment", "lost"), [("created", "agent3"), ("starting", "agent1")])
+@pytest.mark.parametrize(("moment", "lost"), [("created", "agent2"), ("starting", "agent1")])
 def test_an_engine_that_dies_during_the_launch_undoes_it(moment: str, lost: str, agents: Agents, whole: Lab) -> None:
     """The head's engine manages the Swarm: without it, the other engines cannot start containers either."""
     killer = whole.kill_engine(lost, MOMENTS[moment])
-    done = agents.launch(f"dies-{moment}", **SIX)
+    done = agents.launch(f"dies-{moment}", **FOUR)
     assert killer.wait(timeout=60) == 0
     assert done.code != 0, done.text
     assert re.findall(r"agent\d", done.message)[0] == lost, done.message
@@ -63,16 +63,16 @@ def test_an_engine_that_dies_during_the_launch_undoes_it(moment: str, lost: str,
 def test_a_host_that_is_lost_during_the_launch_undoes_it(agents: Agents, whole: Lab) -> None:
     """Its SSH port rejects connections as soon as it holds a container; its engine keeps running."""
     cut = f"until {MOMENTS['created']}; do sleep 0.1; done; iptables -I {REJECT}; pkill -f 'sshd: admin'; true"
-    command = ["docker", "exec", "--detach", whole.container("agent3"), "sh", "-c", cut]
+    command = ["docker", "exec", "--detach", whole.container("agent2"), "sh", "-c", cut]
     run(command).check()
     try:
-        done = agents.launch("gone", **SIX)
+        done = agents.launch("gone", **FOUR)
         assert done.code != 0, done.text
-        assert "agent3 cannot be reached" in done.message
-        assert [containers(whole.held(agent)) for agent in NAMES[:2]] == [[], []]
-        assert len(containers(whole.held("agent3"))) == 2
+        assert "agent2 cannot be reached" in done.message
+        assert [containers(whole.held(agent)) for agent in ("agent1", "agent3")] == [[], []]
+        assert len(containers(whole.held("agent2"))) == 2
     finally:
-        whole.shell("agent3", f"iptables -D {REJECT}")
+        whole.shell("agent2", f"iptables -D {REJECT}")
     agents.terminate("gone").check()
     assert agents.held() == NOTHING
 
@@ -83,8 +83,6 @@ def test_an_engine_that_dies_degrades_a_running_session(agents: Agents, whole: L
     row = next(row for row in agents.sessions() if row["name"] == "outlives")
     assert row["state"] == "RUNNING"
     assert row["degraded"] == ["sub2"]
-    listed = agents.play("sessions").check().text
-    assert "RUNNING (degraded)" in listed
     refused = agents.launch("outlives", **THREE)
     assert refused.code != 0
     assert "agent3 cannot be reached" in refused.message
@@ -129,14 +127,15 @@ PROGRAM = "trap 'sleep 1; touch ~/saved; exit' TERM; touch ~/ready; while :; do 
 
 
 def test_programs_save_their_state_when_an_engine_stops_and_the_session_is_repaired(agents: Agents, whole: Lab) -> None:
-    session = agents.launched("repaired", **SIX)
-    session.ssh("sub5", "cat >program", said=PROGRAM + "\n").check()
-    session.ssh("sub5", "setsid sh program >/dev/null 2>&1 </dev/null & until [ -e ready ]; do sleep 0.1; done").check()
-    whole.stop_engine("agent3")
-    whole.start_engine("agent3")
-    agents.launch("repaired", **SIX).check()
-    assert "saved" in session.say("sub5", "ls").split()
-    assert session.say("main1", "ssh sub5 ssh sub4 hostname") == "sub4"
+    session = agents.launched("repaired", **FOUR)
+    assert [one["agent"] for one in session.document["containers"]] == ["agent1", "agent1", "agent2", "agent2"]
+    session.ssh("sub3", "cat >program", said=PROGRAM + "\n").check()
+    session.ssh("sub3", "setsid sh program >/dev/null 2>&1 </dev/null & until [ -e ready ]; do sleep 0.1; done").check()
+    whole.stop_engine("agent2")
+    whole.start_engine("agent2")
+    agents.launch("repaired", **FOUR).check()
+    assert "saved" in session.say("sub3", "ls").split()
+    assert session.say("main1", "ssh sub3 ssh sub2 hostname") == "sub2"
     agents.terminate("repaired").check()
     assert agents.held() == NOTHING
 
