@@ -17,7 +17,8 @@ from engine_lab import archive, busybox
 
 IMAGE = "cluster-compute-test/of-one-host:1"
 CHANGES = ("ENV GREETING=hello", "LABEL purpose=test", "USER 65534", "WORKDIR /tmp")
-SIX = {"session_cluster_size": 6, "session_cluster_mode": "multi-node", "session_cpus": 1, "session_memory": "64m"}
+# One container fills a host.
+THREE = {"session_cluster_size": 3, "session_cluster_mode": "multi-node", "session_cpus": 2, "session_memory": "64m"}
 
 
 def make_image(lab: Lab, agent: str) -> None:
@@ -32,12 +33,12 @@ def make_image(lab: Lab, agent: str) -> None:
 
 def check_session(agents: Agents, image: str, source: str) -> None:
     """A launch copies the image, and the next one finds it the same everywhere."""
-    first = agents.launch("borrowed", session_image=image, **SIX).check()
+    first = agents.launch("borrowed", session_image=image, **THREE).check()
     others = ", ".join(name for name in NAMES if name != source)
     # Ansible wraps a long message.
     assert f"Image {image}: copied from {source} to {others}" in " ".join(first.text.split())
-    assert Session(agents, "borrowed").say("sub5", "echo $GREETING $BACKENDAI_CLUSTER_HOST") == "hello sub5"
-    again = agents.launch("borrowed", session_image=image, **SIX).check()
+    assert Session(agents, "borrowed").say("sub2", "echo $GREETING $BACKENDAI_CLUSTER_HOST") == "hello sub2"
+    again = agents.launch("borrowed", session_image=image, **THREE).check()
     assert again.changed == 0
     assert "copied" not in again.text
     agents.terminate("borrowed").check()
