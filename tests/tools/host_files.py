@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -40,21 +41,24 @@ def pip_install(python: str, *arguments: str) -> None:
     run(command, timeout=600).check()
 
 
-def copy_oldest_python(lab: Lab, agent: str, folder: str) -> str:
-    """Copy the oldest Python of this machine that agents may have to a host, with the newest Docker SDK that supports it.
+def share_oldest_python(lab: Lab, name: str) -> str:
+    """Copy the oldest Python of this machine that agents may have, with the newest Docker SDK that supports it, for all hosts.
 
-    Returns its version.
+    It is in a folder of this name of the directory that they share. Returns its version.
     """
     prefix, version = _oldest_python()
-    python = f"python{version}"
+    python, folder, inside = f"python{version}", lab.folder / "shared" / name, f"/srv/shared/{name}"
     packages = _packages_with_sdk(prefix / "bin" / python)
-    copy(lab, agent, prefix / "lib" / python, f"{folder}/lib/{python}", NOT_IN_STDLIB)
-    lab.shell(agent, f"mkdir -p {folder}/bin && echo {folder}/lib >/etc/ld.so.conf.d/oldest-python.conf").check()
+    without = shutil.ignore_patterns(*NOT_IN_STDLIB)
+    shutil.copytree(prefix / "lib" / python, folder / "lib" / python, symlinks=True, ignore=without)
+    (folder / "bin").mkdir()
     for file in (prefix / "bin" / python, *(prefix / "lib").glob(f"libpython{version}.so.*")):
-        into = f"{lab.container(agent)}:{folder}/{file.parent.name}/"
-        run(["docker", "cp", "--follow-link", str(file), into]).check()
-    lab.shell(agent, "ldconfig").check()
-    make_environment(lab, agent, f"{folder}/venv", f"{folder}/bin/{python}", packages)
+        shutil.copy2(file, folder / file.parent.name)
+    for agent in lab.names:
+        lab.shell(agent, f"echo {inside}/lib >/etc/ld.so.conf.d/{name}.conf && ldconfig").check()
+    lab.shell(lab.names[0], f"{inside}/bin/{python} -m venv --without-pip {inside}/venv").check()
+    shutil.copytree(packages, folder / "venv/lib" / python / "site-packages", dirs_exist_ok=True)
+    run(["chmod", "-R", "a+rX", str(folder)]).check()
     return version
 
 

@@ -5,42 +5,48 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from agents_lab import NAMES, Agents, Lab
-from host_files import copy_oldest_python
+from host_files import share_oldest_python
 
-FOLDER = "/opt/oldest-python"
-PYTHON = {"ansible_python_interpreter": f"{FOLDER}/venv/bin/python"}
+NAME = "oldest-python"
+PYTHON = {"ansible_python_interpreter": f"/srv/shared/{NAME}/venv/bin/python"}
 SDK = "/usr/lib/python3/dist-packages/docker"
-SIX = {"session_cluster_size": 6, "session_cluster_mode": "multi-node", "session_cpus": 1, "session_memory": "128m"}
+# One container fills a host.
+THREE = {"session_cluster_size": 3, "session_cluster_mode": "multi-node", "session_cpus": 2, "session_memory": "128m"}
 
 
 @pytest.fixture
 def version(lab: Lab) -> Iterator[str]:
     """The version of that Python on all hosts. The Python of the system does not find the SDK meanwhile."""
     try:
-        with ThreadPoolExecutor(len(NAMES)) as threads:
-            (found,) = set(threads.map(lambda agent: copy_oldest_python(lab, agent, FOLDER), NAMES))
+        found = share_oldest_python(lab, NAME)
         for agent in NAMES:
             lab.shell(agent, f"mv {SDK} {SDK}.hidden && ! /usr/bin/python3 -c 'import docker'").check()
         yield found
     finally:
         for agent in NAMES:
-            lab.shell(agent, f"mv {SDK}.hidden {SDK}; rm -r {FOLDER}")
+            lab.shell(agent, f"mv {SDK}.hidden {SDK}; rm -f /etc/ld.so.conf.d/{NAME}.conf")
+        shutil.rmtree(lab.folder / "shared" / NAME)
 
 
 def test_modules_run_in_the_oldest_python_of_agents(agents: Agents, version: str) -> None:
     examined = agents.play("check_agents", agent_check_seconds=0.2, **PYTHON).check().text
     assert examined.count(f", Python {version}.") == len(NAMES)
-    provision = agents.play("provision_agents", **PYTHON).check()
+    # Its output with all details shows no token either.
+    look = "docker swarm join-token -q worker; docker swarm join-token -q manager"
+    tokens = agents.lab.shell(NAMES[0], look).check().text.split()
+    provision = agents.play("provision_agents", "-vvv", **PYTHON).check()
     assert provision.changed == 0
-    agents.launch("aged", **SIX, **PYTHON).check()
-    assert agents.launch("aged", **SIX, **PYTHON).check().changed == 0
+    assert len(tokens) == 2
+    assert not any(token in provision.text for token in tokens)
+    agents.launch("aged", **THREE, **PYTHON).check()
+    assert agents.launch("aged", **THREE, **PYTHON).check().changed == 0
     assert "RUNNING" in agents.play("sessions", **PYTHON).check().text
     agents.lab.shell(NAMES[1], "docker kill $(docker ps --quiet --filter name=aged)").check()
-    assert "brought back" in agents.launch("aged", **SIX, **PYTHON).check().text
+    assert "brought back" in agents.launch("aged", **THREE, **PYTHON).check().text
     agents.play("terminate", session_name="aged", **PYTHON).check()
     assert agents.held() == {name: [] for name in NAMES}

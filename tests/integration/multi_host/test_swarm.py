@@ -37,14 +37,6 @@ def recap(done: Done, agent: str) -> str:
     return next(line for line in done.text.splitlines() if line.startswith(agent) and "ok=" in line)
 
 
-def test_a_second_run_changes_nothing_and_shows_no_token(lab: Lab, agents: Agents) -> None:
-    tokens = lab.shell("agent1", "docker swarm join-token -q worker; docker swarm join-token -q manager").text.split()
-    done = agents.play("provision_agents", "-vvv").check()
-    assert done.changed == 0
-    assert len(tokens) == 2
-    assert not any(token in done.text for token in tokens)
-
-
 def test_the_last_manager_of_a_swarm_is_not_removed(joined: Lab, agents: Agents) -> None:
     done = agents.play("provision_agents", "--limit", "agent1", "-e", "agent_state=absent")
     assert done.code != 0
