@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import time
@@ -19,7 +20,6 @@ ONE = {"session_cpus": 1, "session_memory": "64m"}
 # All CPUs of a host.
 WHOLE = {**ONE, "session_cpus": 2}
 ROUNDS = int(os.environ.get("ROUNDS", "2"))
-RESOURCES = f"docker ps --all --filter label={LABEL} --format '{{{{.Label \"cluster.compute.container.resources\"}}}}'"
 # What an engine and its host keep of a session: rules, interfaces, networks, volumes, network namespaces in use (the
 # engine removes the files of ended namespaces once a minute), control groups.
 TRACES = (
@@ -29,8 +29,14 @@ TRACES = (
 )
 
 
-# One program on each host, because each `docker exec` takes as much processor time as a part of a launch.
-WATCH = f"until [ -e /tmp/watched ]; do {RESOURCES}; echo --; sleep 1; done; rm /tmp/watched"
+# Its events say how much an engine holds at each time; to ask it each second would take more processor time than a launch.
+WATCH = f"""
+docker events --filter type=container --filter event=create --filter event=destroy --filter label={LABEL} --format \
+    '{{{{.Action}}}} {{{{index .Actor.Attributes "cluster.compute.container.resources"}}}}' &
+until [ -e /tmp/watched ]; do sleep 1; done
+rm /tmp/watched
+kill $!
+"""
 
 
 @contextmanager
@@ -44,11 +50,14 @@ def watched(lab: Lab) -> Iterator[list[int]]:
         finally:
             for agent in NAMES:
                 lab.shell(agent, "touch /tmp/watched").check()
-            rounds = [text for watcher in watchers for text in watcher.result().check().text.split("--\n")]
-            most[0] = max(
-                sum(json.loads(line)["millicpus"] for line in text.splitlines() if line.startswith("{"))
-                for text in rounds
-            )
+            most[0] = max(highest(watcher.result().check().text) for watcher in watchers)
+
+
+def highest(events: str) -> int:
+    """The highest amount of CPU of the containers that exist at the same time."""
+    changes = [line.partition(" ") for line in events.splitlines()]
+    amounts = [json.loads(text)["millicpus"] * (1 if action == "create" else -1) for action, _space, text in changes]
+    return max(itertools.accumulate(amounts), default=0)
 
 
 def test_five_launches_at_once_fill_the_room_for_three(agents: Agents, lab: Lab) -> None:
@@ -94,6 +103,6 @@ def test_repeated_launches_leave_no_trace(agents: Agents, lab: Lab) -> None:
         once()
     deadline = time.monotonic() + 150
     while (more := grown(before, traces(lab, agents))) and time.monotonic() < deadline:
-        time.sleep(2)  # an engine removes some of its own things once a minute
+        time.sleep(10)  # an engine removes some of its own things once a minute
     assert not more
     assert {state for name, state in agents.states() if name == "again"} == {"TERMINATED"}
