@@ -74,7 +74,7 @@ def test_a_hostile_caller_of_the_front_end_changes_nothing(
     with session(front_end, alice, NAME):
         front_end.asked(alice, f"exec {NAME} --", f"'echo {MARK} >result'").check()
         before = state(front_end, alice)
-        _try_every_verb(front_end, alice, mallory)
+        _try_odd_names(front_end, alice, mallory)
         _try_every_variable(front_end, alice, mallory)
         _try_links(front_end, mallory)
         try:
@@ -84,48 +84,31 @@ def test_a_hostile_caller_of_the_front_end_changes_nothing(
             with session(front_end, alice, "late"):
                 assert front_end.asked(alice, "exec late -- hostname").check().text == "main1\n"
         finally:
-            for number in range(4):
+            for number in range(3):
                 front_end.asked(mallory, f"end flood-{number}")
-        works(front_end, alice)
+        assert front_end.asked(alice, f"exec {NAME} -- cat result").check().text == f"{MARK}\n"
         assert state(front_end, alice) == before
     assert front_end.asked(alice, f"enter {NAME}").code != 0
 
 
-def _try_every_verb(front_end: FrontEnd, alice: OrdinaryUser, mallory: OrdinaryUser) -> None:
+def _try_odd_names(front_end: FrontEnd, alice: OrdinaryUser, mallory: OrdinaryUser) -> None:
+    """Every verb with the name itself is refused in test_front_end.py."""
     owner = alice.account.pw_name
-    for verb in (
-        "enter {}",
-        "exec {} -- cat result",
-        "copy-to {} .",
-        "copy-from {} result",
-        "connect {}",
-        "apps {}",
-        "logs {}",
-    ):
-        refused = front_end.asked(mallory, verb.format(NAME))
-        assert refused.code != 0
-        assert MARK not in refused.text
-        assert owner not in refused.text
     for verb in ("ssh-config {}", "known-hosts {}", "exec {} -- cat result"):
-        for name in (NAME, f"../{owner}/{NAME}", f"{owner}.{NAME}"):
+        for name in (f"../{owner}/{NAME}", f"{owner}.{NAME}"):
             refused = front_end.asked(mallory, verb.format(name))
             assert refused.code != 0
             assert MARK not in refused.text
-    assert f"There is no live session {NAME}" in front_end.asked(mallory, f"end {NAME}").check().text
     front_end.asked(mallory, "end '*'")
-    assert NAME not in front_end.asked(mallory, "list").check().text
 
 
 def _try_every_variable(front_end: FrontEnd, alice: OrdinaryUser, mallory: OrdinaryUser) -> None:
-    """Neither another owner, nor the limits of the site, nor templates, nor what belongs to others."""
+    """Neither limits, nor templates in JSON, nor what belongs to others. Others are in test_front_end.py, with their messages."""
     owner, home = alice.account.pw_name, front_end.service.home
     for words in (
-        [f"owner={owner}"],
         ["pids=4194304000"],
-        ["cluster_size=3"],
         [f"""'mounts=[{{"source": "{home}/sessions/{owner}/{NAME}", "target": "/h"}}]'"""],
         [f"""'mounts=[{{"source": "{owner}-{NAME}", "target": "/h", "type": "volume"}}]'"""],
-        ["""'command={{ lookup("pipe", "id") }}'"""],
         ["""'environment={"A": "<% ().__class__.__mro__ %>"}'"""],
         ["""'environment={"A": "<% \\"a\\"|center(10**9) %>"}'"""],
         ["""'apps=[{"name": "x", "port": 22, "public": true, "preferred_port": 22, "command": "x"}]'"""],
@@ -133,7 +116,8 @@ def _try_every_variable(front_end: FrontEnd, alice: OrdinaryUser, mallory: Ordin
         refused = front_end.asked(mallory, "launch", "evil", *words, *SMALL_ASKED)
         assert refused.code != 0, words
         assert "Traceback" not in refused.text
-    assert "There is no live session evil" in front_end.asked(mallory, "end evil").check().text
+    evil = store(front_end, "SELECT state FROM session WHERE owner = ? AND name = 'evil'", mallory.account.pw_name)
+    assert {state for (state,) in evil} <= {"ERROR"}
 
 
 def _try_links(front_end: FrontEnd, mallory: OrdinaryUser) -> None:
@@ -150,10 +134,10 @@ def _try_links(front_end: FrontEnd, mallory: OrdinaryUser) -> None:
 
 
 def _flood(front_end: FrontEnd, mallory: OrdinaryUser) -> None:
-    """As many sessions as she may ask for, with the highest priority; one writes escapes and megabytes to its log."""
+    """The two sessions that she may have and one that waits, with the highest priority; one writes escapes and megabytes to its log."""
     noise = "'command=yes $(printf \"\\033]0;owned\\007\") | head -c 20000000; sleep 600'"
     front_end.asked(mallory, "launch", "flood-0", "priority=10", noise, *SMALL_ASKED)
-    for number in range(1, 4):
+    for number in range(1, 3):
         front_end.asked(mallory, "launch", f"flood-{number}", "priority=10", *SMALL_ASKED)
     logged = front_end.asked(mallory, "logs flood-0").text
     assert "\x1b]" not in logged
@@ -175,7 +159,6 @@ def test_a_member_of_the_engines_group_makes_no_command_of_alice_do_something_el
             works(front_end, alice)
         _forge_plan(front_end, alice, str(mark))
         _forge_request(front_end, alice)
-        works(front_end, alice)
         assert state(front_end, alice) == before
     assert not mark.exists()
 
