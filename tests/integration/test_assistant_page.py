@@ -11,18 +11,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from controller import PLAYBOOK, ROOT, Controller, run
+from controller import ROOT, Controller, run
+from warm_playbook import stand_in
 
 PAGE = (ROOT / "docs/assistant.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# The page's commands, with the owner, the store and the addresses of the test.
+# The page's commands, with the owner, the store and the addresses of the test, by a stand-in that imports nothing.
 PROGRAM = """#!/bin/sh
-exec {playbook} "$@" -e @{common}
+exec {folder}/runs/ansible-playbook "$@" -e @{common}
 """
 
 
 def blocks(language: str) -> list[str]:
     return [text for found, text in BLOCK.findall(PAGE) if found == language]
+
+
+def environment(controller: Controller, place: Path) -> dict[str, str]:
+    """That of a user in the checkout."""
+    kept = {name: value for name, value in controller.environment.items() if name != "ANSIBLE_STDOUT_CALLBACK"}
+    return {**kept, "PATH": f"{place}/bin{os.pathsep}{kept['PATH']}"}
 
 
 @pytest.fixture
@@ -36,10 +43,15 @@ def checkout(engine_host: str, tmp_path: Path) -> Iterator[tuple[Path, Controlle
         (place / name).symlink_to(ROOT / name)
     (place / "session.yml").write_text(blocks("yaml")[0])
     (place / "data.csv").write_text("1,2,3\n")
-    (place / "bin/ansible-playbook").write_text(PROGRAM.format(playbook=PLAYBOOK, common=controller.common))
+    (place / "bin/ansible-playbook").write_text(PROGRAM.format(folder=tmp_path, common=controller.common))
     (place / "bin/ansible-playbook").chmod(0o755)
+    # As the page sets the inventory, which Ansible looks for in its working directory as it is imported.
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs/inventory").symlink_to(ROOT / "inventory")
+    settings = {**environment(controller, place), "ANSIBLE_INVENTORY": "inventory/local.yml"}
     try:
-        yield place, controller
+        with stand_in(tmp_path / "runs", settings):
+            yield place, controller
     finally:
         controller.clean()
 
@@ -51,10 +63,12 @@ def test_the_page_has_commands_in_blocks_for_the_shell_only() -> None:
 
 def test_the_page_from_top_to_bottom(checkout: tuple[Path, Controller]) -> None:
     place, controller = checkout
-    environment = {name: value for name, value in controller.environment.items() if name != "ANSIBLE_STDOUT_CALLBACK"}
-    environment["PATH"] = f"{place}/bin{os.pathsep}{environment['PATH']}"
     script = "".join(blocks("sh"))
-    text = run(["bash", "-e", "-o", "pipefail", "-c", script], cwd=place, env=environment, timeout=600).check().text
+    text = (
+        run(["bash", "-e", "-o", "pipefail", "-c", script], cwd=place, env=environment(controller, place), timeout=600)
+        .check()
+        .text
+    )
     expected = (
         *("Session train: would be launched", "Session train: RUNNING", "[('train', 'RUNNING')]"),
         *("main1: 0 of 2, epochs: 3\nsub1: 1 of 2, epochs: 3\nsub1\n", "Session train: TERMINATED"),

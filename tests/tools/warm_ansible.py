@@ -57,7 +57,7 @@ def load() -> None:
 def serve(connection: socket.socket) -> None:
     """Fork for each request until the tests have closed their end of the socket."""
     while True:
-        request, descriptors, _flags, _address = socket.recv_fds(connection, LONGEST, 2)
+        request, descriptors, _flags, _address = socket.recv_fds(connection, LONGEST, 3)
         _reap(0 if request == b"" else os.WNOHANG)
         if not request:
             return
@@ -87,12 +87,12 @@ def _reap(options: int) -> None:
             pass
 
 
-def _watch(request: dict[str, Any], output: int, status: int) -> NoReturn:
-    """Fork once more for the run itself, and write its process and its exit code."""
+def _watch(request: dict[str, Any], output: int, status: int, errors: int | None = None) -> NoReturn:
+    """Fork once more for the run itself, and write its process and its exit code. Without ``errors``, they are in its output."""
     pid = os.fork()
     if pid == 0:
         os.close(status)
-        _play(request, output)
+        _play(request, output, output if errors is None else errors)
     os.close(output)
     with suppress(BrokenPipeError):
         os.write(status, b"%d\n" % pid)
@@ -100,15 +100,16 @@ def _watch(request: dict[str, Any], output: int, status: int) -> NoReturn:
     os._exit(0)
 
 
-def _play(request: dict[str, Any], output: int) -> NoReturn:
+def _play(request: dict[str, Any], output: int, errors: int) -> NoReturn:
     from ansible import constants
     from ansible.cli.playbook import main
     from ansible.utils.path import cleanup_tmp_file
 
     os.chdir(request["cwd"])
     os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.close(output)
+    os.dup2(errors, 2)
+    for descriptor in {output, errors}:
+        os.close(descriptor)
     sys.argv = ["ansible-playbook", *request["arguments"]]
     # The directory for temporary files was made at the import, and the first run that ends would remove it.
     atexit._clear()

@@ -40,7 +40,7 @@ asked = {"environment": dict(os.environ), "arguments": sys.argv[1:], "cwd": os.g
 status, theirs = os.pipe()
 with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as runs:
     runs.connect(PATH)
-    socket.send_fds(runs, [json.dumps(asked).encode()], [1, theirs])
+    socket.send_fds(runs, [json.dumps(asked).encode()], [1, theirs, 2])
 os.close(theirs)
 with os.fdopen(status) as said:
     _process, code = said.read().split()
@@ -122,7 +122,7 @@ class WarmPlaybook:
 
 @contextmanager
 def stand_in(folder: Path, environment: Mapping[str, str]) -> Iterator[Path]:
-    """A stand-in for ansible-playbook in a directory, and the process for its runs, in this environment; errors are in its output."""
+    """A stand-in for ansible-playbook in a directory, and the process for its runs, in this environment."""
     path, made = folder / "runs", folder / "ansible-playbook"
     made.write_text(STAND_IN.replace("PATH", repr(str(path))))
     made.chmod(0o755)
