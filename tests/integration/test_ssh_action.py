@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,13 +15,14 @@ from typing import Any
 
 import docker
 import pytest
+from controller import PLAYBOOK, ROOT, Done, run_playbook
 from runtime_lab import find_volume
 from ssh_lab import AGENT, Lab, make_plan
 
 REFERENCE = "cluster-compute/reference:1"
 # By another name than Ansible's own, the same Python counts as a host's: modules are started, with all that -vvv shows of them.
 PYTHONS = [Path(sys.executable).with_name(name) for name in ("python", "python3")]
-PLAYBOOK = """
+BOOK = """
 - hosts: all
   gather_facts: false
   tasks:
@@ -47,54 +47,46 @@ def lab(engine_host: str, tmp_path: Path) -> Iterator[Lab]:
     made.remove()
 
 
-def play(lab: Lab, checkout: Path, tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def play(lab: Lab, tmp_path: Path, *options: str) -> Done:
     playbook = tmp_path / "playbook.yml"
-    playbook.write_text(PLAYBOOK)
+    playbook.write_text(BOOK)
     values: dict[str, Any] = {"plan": lab.plan.to_json(), "folder": str(lab.base)}
     values["ansible_python_interpreter"] = str(next(path for path in PYTHONS if str(path) != sys.executable))
-    command = [sys.executable, "-m", "ansible", "playbook", "-i", AGENT + ",", "-c", "local", str(playbook), *options]
-    return subprocess.run(
-        [*command, "-e", json.dumps(values)],
-        cwd=checkout,
-        env={**os.environ, "DOCKER_HOST": lab.docker_host, "NO_COLOR": "1", "ANSIBLE_STDOUT_CALLBACK": "default"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    command = [PLAYBOOK, "-i", AGENT + ",", "-c", "local", str(playbook), *options, "-e", json.dumps(values)]
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "default"}
+    return run_playbook(command, environment)
 
 
-def test_a_plan_leads_to_reachable_containers(lab: Lab, checkout: Path, tmp_path: Path) -> None:
-    planned = play(lab, checkout, tmp_path, "--check", "--diff")
-    assert planned.returncode == 0, planned.stdout
-    assert "changed=1" in planned.stdout
-    assert "main1, sub1:" in planned.stdout
+def test_a_plan_leads_to_reachable_containers(lab: Lab, tmp_path: Path) -> None:
+    planned = play(lab, tmp_path, "--check", "--diff").check()
+    assert "changed=1" in planned.text
+    assert "main1, sub1:" in planned.text
     assert not lab.base.exists()
 
     lab.create()
-    equipped = play(lab, checkout, tmp_path, "-vvv", "--diff")
-    assert "changed=1" in equipped.stdout, equipped.stdout
+    equipped = play(lab, tmp_path, "-vvv", "--diff")
+    assert "changed=1" in equipped.text, equipped.text
     assert sorted(os.listdir(lab.artifacts.folder)) == ["id_container", "identity", "known_hosts", "ssh_config"]
 
     lab.start()
-    again = play(lab, checkout, tmp_path, "--diff")
-    assert "changed=0" in again.stdout, again.stdout
+    again = play(lab, tmp_path, "--diff")
+    assert "changed=0" in again.text, again.text
     assert lab.ssh("sub1", "hostname") == "sub1\n"
 
     secret = (lab.artifacts.read("identity") or b"").decode().split()[0]
-    shown = planned.stdout + equipped.stdout + again.stdout
+    shown = planned.text + equipped.text + again.text
     bundle = base64.b64encode(b'{"authority"').decode()
     assert [word for word in (secret, "OPENSSH PRIVATE", "b3BlbnNzaC1rZXk", bundle) if word in shown] == []
 
 
-def test_another_controller_is_refused(lab: Lab, checkout: Path, tmp_path: Path) -> None:
+def test_another_controller_is_refused(lab: Lab, tmp_path: Path) -> None:
     lab.create(["main1"])
     lab.install(["main1"])
     lab.start(["main1"])
     lab.artifacts.remove(lab.plan.session.id)
     lab.create(["sub1"])
 
-    refused = play(lab, checkout, tmp_path)
-    assert refused.returncode != 0
-    assert "runs on agent1 with an identity that this controller does not have" in refused.stdout
+    refused = play(lab, tmp_path)
+    assert refused.code != 0
+    assert "runs on agent1 with an identity that this controller does not have" in refused.text
     assert not os.path.exists(lab.config)
