@@ -95,27 +95,37 @@ def labs(client: Any, engine_host: str, tmp_path: Path) -> Iterator[Labs]:
         lab.remove()
 
 
-@pytest.mark.parametrize("by_engine", [False, True], ids=["PID 1", "engine"])
+def by_both(lab: Lab) -> Lab:
+    """A running session: PID 1 of main1 has unpacked its files, and the engine those of sub1, before its start."""
+    lab.create().keep()
+    lab.install(["sub1"])
+    lab.start(["sub1"])
+    assert lab.start_with_files() == ["main1"]
+    return lab.reached()
+
+
 @pytest.mark.parametrize("name", ["nothing", "busybox", "uid65534", "uid1000", "locked", "links", "clients"])
-def test_any_image(labs: Labs, images: dict[str, str], name: str, by_engine: bool) -> None:
-    lab = labs(images[name]).up(by_engine=by_engine)
+def test_any_image(labs: Labs, images: dict[str, str], name: str) -> None:
+    lab = by_both(labs(images[name]))
 
-    answer = lab.ssh("main1", f"{RUNTIME_PATH}/ssh sub1 {RUNTIME_PATH}/id")
-    assert answer == "uid=1000(work) gid=1000(work) groups=1000(work)\n"
-    assert lab.ssh("sub1", "cd; pwd; echo $PATH").split() == ["/home/work", given(lab, 1)["PATH"]]
     assert reach(lab.door(), Proof.direct(["sub1"]), 30) == ["main1", "sub1"]
+    for rank, (host, other) in enumerate((("main1", "sub1"), ("sub1", "main1"))):
+        answer = lab.ssh(host, f"{RUNTIME_PATH}/ssh {other} {RUNTIME_PATH}/id")
+        assert answer == "uid=1000(work) gid=1000(work) groups=1000(work)\n"
+        assert lab.ssh(host, "cd; pwd; echo $PATH").split() == ["/home/work", given(lab, rank)["PATH"]]
 
 
-@pytest.mark.parametrize("by_engine", [False, True], ids=["PID 1", "engine"])
-def test_symlinks_of_an_image_stay_symlinks(labs: Labs, images: dict[str, str], by_engine: bool) -> None:
-    lab = labs(images["links"]).up(by_engine=by_engine)
-
-    found = lab.ssh("sub1", "ls -ld /home /etc/ssh; cat /data/passwd; ls /data/ssh /lost/mpi; ls -ld /data/users/work")
-    assert "/home -> data/users" in found
-    assert "/etc/ssh -> /data/ssh" in found
-    assert "work:" not in found.split("ssh_config")[0]  # written in place of the link, never through it
-    assert "ssh_known_hosts" in found
-    assert "hostfile" in found
+def test_symlinks_of_an_image_stay_symlinks(labs: Labs, images: dict[str, str]) -> None:
+    lab = by_both(labs(images["links"]))
+    for host in ("main1", "sub1"):
+        found = lab.ssh(
+            host, "ls -ld /home /etc/ssh; cat /data/passwd; ls /data/ssh /lost/mpi; ls -ld /data/users/work"
+        )
+        assert "/home -> data/users" in found
+        assert "/etc/ssh -> /data/ssh" in found
+        assert "work:" not in found.split("ssh_config")[0]  # written in place of the link, never through it
+        assert "ssh_known_hosts" in found
+        assert "hostfile" in found
 
 
 def test_an_image_s_own_client_configuration_goes_on_working(labs: Labs, images: dict[str, str]) -> None:
