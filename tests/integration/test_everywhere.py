@@ -8,6 +8,7 @@ Needs an engine that was made an agent (playbooks/provision_agents.yml) and Open
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import time
 from collections.abc import Iterator
@@ -80,10 +81,15 @@ def started(lab: Lab, command: str) -> Iterator[Any]:
             process.kill()
 
 
+@functools.cache
+def engine(host: str) -> Any:
+    return docker.APIClient(base_url=host, version="auto")
+
+
 def runs(lab: Lab, host: str, word: str) -> bool:
-    """Whether a process with this word in its command line runs in a container."""
-    listed = lab.ssh(host, "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; true")
-    return word in listed
+    """Whether a process with this word in its command line runs in a container. To ask the engine takes a tenth of a login."""
+    name = lab.plan.containers[HOSTS.index(host)].name
+    return any(word in " ".join(process) for process in engine(lab.docker_host).top(name)["Processes"])
 
 
 @pytest.mark.parametrize("host", HOSTS)

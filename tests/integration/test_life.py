@@ -19,7 +19,7 @@ import docker
 import pytest
 from docker.models.containers import Container
 from requests.exceptions import RequestException
-from runtime_lab import DEADLINE, REFERENCE, Folder, Keys, Lab, exit_code, go, run, wait_for_sshd
+from runtime_lab import DEADLINE, REFERENCE, Folder, Keys, Lab, exit_code, go, has, run, wait_for_sshd
 from servers import until
 
 # Longer than any test: a container that ends only when its grace is over fails the test by the limit of `stop`.
@@ -76,7 +76,7 @@ def saved(container: Container) -> str:
 
 
 def wait_until_ready(container: Container) -> None:
-    until(lambda: "ready" in run(container, "ls"), "the program runs")
+    until(lambda: has(container, "/home/work/ready"), "the program runs")
 
 
 WAYS = {

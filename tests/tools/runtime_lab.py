@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import tarfile
 import uuid
@@ -207,9 +208,19 @@ def wait_for_sshd(container: Container, starts: int = 1) -> None:
     until(lambda: container.logs(stdout=False).count(said) == starts, "sshd listens in %s" % container.name)
 
 
+def has(container: Container, path: str) -> bool:
+    """Whether a container that runs has a file. Root looks from outside: a process inside takes as long as a tenth of a start."""
+    container.reload()
+    outside = Path("/proc/%d/root" % container.attrs["State"]["Pid"])
+    is_here = container.client.api.base_url.startswith("http+docker:")
+    if is_here and os.geteuid() == 0 and outside.exists():
+        return (outside / path.lstrip("/")).exists()
+    return bool(container.exec_run(["%s/bin/test" % RUNTIME, "-e", path], user="root").exit_code == 0)
+
+
 def exit_code(container: Container) -> str:
     path = STATE + "/exit_code"
-    until(lambda: container.exec_run(["%s/bin/test" % RUNTIME, "-f", path]).exit_code == 0, "the command's exit code")
+    until(lambda: has(container, path), "the command's exit code")
     return run(container, "cat %s" % path, user="root").strip()
 
 
