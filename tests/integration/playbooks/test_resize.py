@@ -133,7 +133,7 @@ def test_a_growth_that_fails_is_undone(controller: Controller) -> None:
     script = 'case "$BACKENDAI_CLUSTER_HOST" in sub3) exit 7 ;; esac'
     session = controller.launched("half", session_cluster_size=2, session_bootstrap=script)
     before = started(session), controller.engine("half"), session.document["containers"]
-    failed = resize(controller, "half", 5, session_bootstrap=script)
+    failed = resize(controller, "half", 4, session_bootstrap=script)
     assert failed.code
     assert "Session half was not changed: " in failed.message
     assert "sub3" in failed.message
@@ -168,12 +168,12 @@ def test_the_files_of_members_are_written_when_logins_are_accepted_again(control
 
 PHASES = {
     "placed": "Placing the session",
-    "created": "Creating 2 containers",
-    "started": "Starting 2 containers",
+    "created": "Creating 1 container",
+    "started": "Starting 1 container",
     "followed": "Updating the running containers",
 }
 # After the kill, the size of the next command; 0 for an end.
-STORIES = [("placed", 4), ("created", 2), ("started", 0), ("started", 4), ("started", 2), ("followed", 2)]
+STORIES = [("placed", 3), ("created", 2), ("started", 0), ("started", 3), ("started", 2), ("followed", 2)]
 
 
 def next_command(controller: Controller, phase: str, size: int) -> None:
@@ -181,7 +181,7 @@ def next_command(controller: Controller, phase: str, size: int) -> None:
     name = f"{phase}-{size}"
     session = controller.launched(name, session_cluster_size=2)
     before = started(session)
-    controller.killed("cluster_session", PHASES[phase], session_name=name, **{**SMALL, "session_cluster_size": 4})
+    controller.killed("cluster_session", PHASES[phase], session_name=name, **{**SMALL, "session_cluster_size": 3})
     if size:
         resize(controller, name, size).check()
         check_members(session, size)
