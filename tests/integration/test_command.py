@@ -90,13 +90,13 @@ def user(engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def test_a_forgotten_inventory_uses_no_machine(user: User, tmp_path: Path) -> None:
     """Neither the playbooks nor the command touch the machine that they run on."""
     before = user.controller.everything()
-    for playbook in ("cluster_session", "provision_agents", "terminate", "sessions"):
+    for playbook in ("cluster_session", "provision_agents", "terminate", "sessions", "session_logs", "schedule"):
         command = [str(ROOT / f"playbooks/{playbook}.yml"), "-e", f"@{user.controller.common}"]
         done = user.plays(*command, "-e", "session_name=work", folder=tmp_path)
         assert done.code == 2
         assert "name one with -i FILE or ANSIBLE_INVENTORY. For this machine alone: -i " in done.text
-        again = user.plays(*command, folder=user.folder)
-        assert "with -i FILE or ANSIBLE_INVENTORY, as in -i hosts.yml. " in again.text
+    again = user.plays(str(ROOT / "playbooks/terminate.yml"), folder=user.folder)
+    assert "with -i FILE or ANSIBLE_INVENTORY, as in -i hosts.yml. " in again.text
     refused = user.runs("down", "work", folder=tmp_path)
     assert (refused.returncode, "no inventory" in refused.stderr) == (2, True)
     assert user.controller.everything() == before
