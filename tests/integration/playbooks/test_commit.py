@@ -39,7 +39,7 @@ ln /home/work/.ssh/id_ed25519 /usr/local/lib/a-hard-link
 ln /etc/cluster-compute/app/web/token /usr/local/lib/z-hard-link
 mknod /usr/local/lib/device c 1 3 || true
 : >/usr/local/lib/tool/.wh.link.py
-dd if=/dev/urandom of=/usr/local/lib/tool/large bs=1M count=40 2>/dev/null
+dd if=/dev/urandom of=/usr/local/lib/tool/large bs=1M count=12 2>/dev/null
 """
 USE = """
 echo '{history}' >~/.bash_history
@@ -208,8 +208,8 @@ def test_names_that_are_taken(controller: Controller, built: Session) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A directory on a file system of 32 MB."""
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(tmp_path)], check=False)
+    """A directory on a file system of 8 MB, less than what is installed."""
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(tmp_path)], check=False)
     if mounted.returncode:
         pytest.skip("this test needs the right to mount a file system")
     try:
