@@ -110,6 +110,7 @@ class Lab:
         self.create()
         with ThreadPoolExecutor(len(NAMES)) as threads:
             list(threads.map(self._make_engine, self.names))
+        self.load_reference()
 
     def create(self) -> None:
         """Create the hosts, whose images exist."""
@@ -294,12 +295,18 @@ class Lab:
         while self.shell(agent, "docker info").code != 0:
             assert time.monotonic() < deadline, self.shell(agent, "tail -n 20 /var/log/dockerd.log").text
             time.sleep(0.5)
-        self.load_reference(agent)
 
-    def load_reference(self, agent: str) -> None:
-        """Give a host's engine the reference image of this machine."""
-        pipe = f"docker save {REFERENCE} | docker exec -i {self.container(agent)} docker load"
-        run(["bash", "-o", "pipefail", "-c", pipe]).check()
+    def load_reference(self) -> None:
+        """Give the engines of all hosts the reference image of this machine, by a file in the directory that they share."""
+        file = self.folder / "shared/reference.tar"
+        run(["docker", "save", "--output", str(file), REFERENCE]).check()
+        try:
+            with ThreadPoolExecutor(len(NAMES)) as threads:
+                load = f"docker load --input /srv/shared/{file.name}"
+                for done in threads.map(lambda agent: self.shell(agent, load), self.names):
+                    done.check()
+        finally:
+            file.unlink()
 
 
 class Agents(Controller):

@@ -53,7 +53,7 @@ def provisioned(host: SystemdHost) -> Done:
     """The first run of the playbook on the bare host. The reference image is a copy: molecule's `default` builds it on its host."""
     assert host.shell(NAME, "command -v dockerd").code != 0
     first = host.provision("--skip-tags", "runtime").check()
-    host.load_reference(NAME)
+    host.load_reference()
     host.provision("--tags", "runtime").check()
     return first
 
