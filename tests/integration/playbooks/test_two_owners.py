@@ -135,7 +135,7 @@ def _try_links(front_end: FrontEnd, mallory: OrdinaryUser) -> None:
 
 def _flood(front_end: FrontEnd, mallory: OrdinaryUser) -> None:
     """The two sessions that she may have and one that waits, with the highest priority; one writes escapes and megabytes to its log."""
-    noise = "'command=yes $(printf \"\\033]0;owned\\007\") | head -c 20000000; sleep 600'"
+    noise = "'command=yes $(printf \"\\033]0;owned\\007\") | head -c 4000000; sleep 600'"
     front_end.asked(mallory, "launch", "flood-0", "priority=10", noise, *SMALL_ASKED)
     for number in range(1, 3):
         front_end.asked(mallory, "launch", f"flood-{number}", "priority=10", *SMALL_ASKED)
