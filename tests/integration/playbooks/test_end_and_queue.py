@@ -202,8 +202,19 @@ def test_one_bad_session_does_not_stop_the_queue(controller: Controller) -> None
     assert states["third"][0] == "RUNNING"
     assert re.match(r"first: session_mounts: .* second: Session second was not launched: .*bootstrap", done.message)
     assert controller.play("schedule", **room).check().changed == 0
-    controller.terminate("third").check()
+    _end_before_a_session_that_cannot_start(controller, "third", folder)
     policy.unlink()
+
+
+def _end_before_a_session_that_cannot_start(controller: Controller, name: str, folder: Path) -> None:
+    """The end succeeds, and says what the pass over the queue after it did not do."""
+    folder.mkdir()
+    mounts = [{"source": str(folder), "target": "/data"}]
+    controller.launch("fourth", agent_schedulable=False, session_mounts=mounts).check()
+    folder.rmdir()
+    ended = " ".join(controller.terminate(name).check().text.split())
+    assert "The pass over the queue was not complete: fourth: session_mounts: " in ended, ended
+    assert [row[1] for row in controller.rows() if row[0] in (name, "fourth")] == ["TERMINATED", "ERROR"]
 
 
 def test_an_agent_that_left_the_inventory_is_named(controller: Controller, tmp_path: Path) -> None:
