@@ -45,7 +45,9 @@ def _try_to_reach_those_of_others(front_end: FrontEnd, alice: OrdinaryUser, bob:
     owner, service = alice.account.pw_name, front_end.service
     assert "train" not in front_end.asked(bob, "list").check().text
     for command in ("enter train", f"enter ../{owner}/train", "logs train", f"launch train owner={owner}"):
-        assert front_end.asked(bob, command).code != 0
+        refused = front_end.asked(bob, command)
+        assert refused.code != 0
+        assert owner in command or owner not in refused.text
     assert "There is no live session train" in front_end.asked(bob, "end train").check().text
     # The owner is the caller, whatever the caller writes.
     for words, environment in ((("enter", "train"), {"SUDO_USER": owner}), (("--owner", owner), {})):
@@ -184,6 +186,7 @@ def _try_to_work_in_the_session_of_another(front_end: FrontEnd, alice: OrdinaryU
         assert refused.code == 2
         assert front_end.asked_by_sudo(bob, *command.split(), SUDO_USER=alice.account.pw_name).code == 2
         assert "you have no session train" in refused.text
+        assert alice.account.pw_name not in refused.text
     for name in ("train.conf", "train.known_hosts"):
         shutil.copy(alice.home / ".ssh" / name, bob.home / ".ssh" / name)
         os.chown(bob.home / ".ssh" / name, bob.account.pw_uid, bob.account.pw_gid)

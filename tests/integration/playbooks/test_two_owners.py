@@ -103,7 +103,7 @@ def _try_odd_names(front_end: FrontEnd, alice: OrdinaryUser, mallory: OrdinaryUs
 
 
 def _try_every_variable(front_end: FrontEnd, alice: OrdinaryUser, mallory: OrdinaryUser) -> None:
-    """Neither limits, nor templates in JSON, nor what belongs to others. Others are in test_front_end.py, with their messages."""
+    """Neither limits, nor templates in JSON, nor what belongs to others. test_front_end.py tries the other variables and checks the messages."""
     owner, home = alice.account.pw_name, front_end.service.home
     for words in (
         ["pids=4194304000"],
