@@ -168,20 +168,27 @@ def test_the_files_of_members_are_written_when_logins_are_accepted_again(control
 
 PHASES = {
     "placed": "Placing the session",
-    "created": "Creating 1 container",
-    "started": "Starting 1 container",
+    "created": "Creating ",
+    "started": "Starting ",
     "followed": "Updating the running containers",
 }
-# After the kill, the size of the next command; 0 for an end.
-STORIES = [("placed", 3), ("created", 2), ("started", 0), ("started", 3), ("started", 2), ("followed", 2)]
+# The size of a growth that is killed, and the size of the next command; 0 for an end. A growth by two can be complete in part.
+STORIES = [
+    ("placed", 3, 3),
+    ("created", 4, 2),
+    ("started", 3, 0),
+    ("started", 4, 4),
+    ("started", 3, 2),
+    ("followed", 3, 2),
+]
 
 
-def next_command(controller: Controller, phase: str, size: int) -> None:
+def next_command(controller: Controller, phase: str, grown: int, size: int) -> None:
     """Kill a growth, and complete it, undo it, or end the session."""
     name = f"{phase}-{size}"
     session = controller.launched(name, session_cluster_size=2)
     before = started(session)
-    controller.killed("cluster_session", PHASES[phase], session_name=name, **{**SMALL, "session_cluster_size": 3})
+    controller.killed("cluster_session", PHASES[phase], session_name=name, **{**SMALL, "session_cluster_size": grown})
     if size:
         resize(controller, name, size).check()
         check_members(session, size)
@@ -192,15 +199,15 @@ def next_command(controller: Controller, phase: str, size: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def stories(controller: Controller) -> Iterator[dict[tuple[str, int], Future[None]]]:
+def stories(controller: Controller) -> Iterator[dict[tuple[str, int, int], Future[None]]]:
     """Run all stories, three at a time."""
     with ThreadPoolExecutor(3) as threads:
         yield {story: threads.submit(next_command, controller, *story) for story in STORIES}
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: f"{story[0]}-{story[1]}")
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: f"{story[0]}-{story[1]}-{story[2]}")
 def test_after_a_kill_the_next_command_ends_clean(
-    stories: dict[tuple[str, int], Future[None]], story: tuple[str, int]
+    stories: dict[tuple[str, int, int], Future[None]], story: tuple[str, int, int]
 ) -> None:
     stories[story].result()
 

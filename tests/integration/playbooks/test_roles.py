@@ -124,6 +124,7 @@ def test_a_removed_container_comes_back_as_its_role_has_it(controller: Controlle
     text = controller.launch("parts", session_roles=ROLES).check().text
     assert "RUNNING, worker1, ps2 brought back" in text
     after = session.containers()
+    assert after["ps1"]["Id"] == before["ps1"]["Id"]
     assert after["ps1"]["State"]["StartedAt"] == before["ps1"]["State"]["StartedAt"]
     for host in ("ps2", "worker1"):
         for part in ("NanoCpus", "Memory", "ShmSize"):
