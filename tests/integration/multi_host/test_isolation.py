@@ -91,14 +91,16 @@ def test_the_rules_are_for_the_port_of_the_swarm(agents: Agents, lab: Lab) -> No
 
 def test_frames_of_other_sessions_do_not_arrive(agents: Agents, lab: Lab, tmp_path: Path) -> None:
     """The victim has two containers on agent1 and one on agent2, where the attacker is."""
+    victim = agents.launched("victim", **THREE)
     for name in NAMES:
         lab.shell(name, f"{GUARD} stop").check()
     assert len(warned(agents, tmp_path)) == 9
-    launched = agents.launch("victim", session_preflight=True, **THREE).check()
+    on_agent2 = {"session_agents": ["agent2"], "session_agents_policy": "strict", **ONE}
+    launched = agents.launch("attacker", session_preflight=True, **on_agent2).check()
     assert f"{', '.join(NAMES)}: the rules are missing" in launched.text
-    victim = Session(agents, "victim")
-    attacker = agents.launched("attacker", session_agents=["agent2"], session_agents_policy="strict", **ONE)
-    assert "agent2" == attacker.document["containers"][0]["agent"] == victim.document["containers"][2]["agent"]
+    attacker = Session(agents, "attacker")
+    assert attacker.document["containers"][0]["agent"] == "agent2"
+    assert victim.document["containers"][2]["agent"] == "agent2"
     assert "forged" in forged_frames(lab, victim, attacker, "main1"), "the attack works without the rules"
     assert "forged" in forged_frames(lab, victim, attacker, "sub2"), "also on the agent of the attacker"
 

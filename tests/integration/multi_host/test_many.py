@@ -31,8 +31,8 @@ TRACES = (
 
 # Its events say how much an engine holds at each time; to ask it each second would take more processor time than a launch.
 WATCH = f"""
-docker events --filter type=container --filter event=create --filter event=destroy --filter label={LABEL} --format \
-    '{{{{.Action}}}} {{{{index .Actor.Attributes "cluster.compute.container.resources"}}}}' &
+docker events --since {{since}} --filter type=container --filter event=create --filter event=destroy --filter label={LABEL} --format \
+    '{{{{{{{{.Action}}}}}}}} {{{{{{{{index .Actor.Attributes "cluster.compute.container.resources"}}}}}}}}' &
 until [ -e /tmp/watched ]; do sleep 1; done
 rm /tmp/watched
 kill $!
@@ -43,21 +43,25 @@ kill $!
 def watched(lab: Lab) -> Iterator[list[int]]:
     """The highest amount of CPU that any engine has held at any time, in thousandths of a CPU; known at the end."""
     most = [0]
+    watch = WATCH.format(since=time.time())
     with ThreadPoolExecutor(len(NAMES)) as threads:
-        watchers = [threads.submit(lab.shell, agent, WATCH, 600) for agent in NAMES]
+        watchers = [threads.submit(lab.shell, agent, watch, 600) for agent in NAMES]
         try:
             yield most
         finally:
             for agent in NAMES:
                 lab.shell(agent, "touch /tmp/watched").check()
-            most[0] = max(highest(watcher.result().check().text) for watcher in watchers)
+        most[0] = max(highest(watcher.result().check().text) for watcher in watchers)
 
 
 def highest(events: str) -> int:
     """The highest amount of CPU of the containers that exist at the same time."""
     changes = [line.partition(" ") for line in events.splitlines()]
     amounts = [json.loads(text)["millicpus"] * (1 if action == "create" else -1) for action, _space, text in changes]
-    return max(itertools.accumulate(amounts), default=0)
+    held = list(itertools.accumulate(amounts))
+    assert held, "a host had no container"
+    assert min(held) >= 0, events
+    return max(held)
 
 
 def test_five_launches_at_once_fill_the_room_for_three(agents: Agents, lab: Lab) -> None:
