@@ -189,7 +189,9 @@ class Lab:
     @contextmanager
     def engine(self, agent: str) -> Iterator[docker.APIClient]:
         """A host's engine, asked from outside: each program of Docker on the host would need 60 ms of a processor."""
-        client = docker.APIClient(base_url=f"unix:///proc/{self._process(agent)}/root/run/docker.sock", version="auto")
+        process = self._process(agent)
+        assert process, f"{agent} is off or paused"
+        client = docker.APIClient(base_url=f"unix:///proc/{process}/root/run/docker.sock", version="auto")
         try:
             yield client
         finally:
@@ -327,7 +329,11 @@ class Agents(Controller):
         return super().command(playbook, *self.lab.inventories, *arguments, **variables)
 
     def rows(self) -> list[tuple[str, str, float, str]]:
-        script = f"import json, sqlite3; print(json.dumps(list(sqlite3.connect('{STORE}', uri=True, timeout=30).execute('{ROWS}', ('{self.owner}',)))))"
+        return self.stored(ROWS, self.owner)
+
+    def stored(self, query: str, *values: str) -> list[Any]:
+        """The answer of the store on the head."""
+        script = f"import json, sqlite3; print(json.dumps(list(sqlite3.connect('{STORE}', uri=True, timeout=30).execute({query!r}, {values!r}))))"
         answer = run([*self.lab.entry(NAMES[0]), "python3", "-c", script]).check().text
         return [tuple(row) for row in json.loads(answer)]
 

@@ -62,6 +62,7 @@ def test_a_sub_whose_host_is_powered_off_is_made_again_elsewhere(agents: Agents,
     assert f"{lost} is back" in one_line(agents.play("schedule").check())
     assert whole.held(lost) == []
     assert running(agents, "moves") == after
+    assert ("moves", "RUNNING") in agents.states()
     assert session.say("main1", f"ssh {moving[0]} hostname") == moving[0]
     agents.terminate("moves").check()
     other = agents.launched("joined", **THREE)
@@ -85,4 +86,5 @@ def test_a_host_that_the_swarm_still_reaches_keeps_its_containers(agents: Agents
         whole.shell(lost, f"iptables -D {REJECT}").check()
     agents.play("schedule").check()
     assert (running(agents, "cutoff"), agents.held()) == (before, held)
+    assert ("cutoff", "RUNNING") in agents.states()
     assert session.say("main1", "ssh sub2 hostname") == "sub2"
