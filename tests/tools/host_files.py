@@ -1,39 +1,22 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Folders and Pythons of this machine, copied to the hosts of a lab."""
+"""The oldest Python of this machine, shared with the hosts of a lab."""
 
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 from agents_lab import Lab
 from ansible.module_utils.basic import _PY_MIN
-from controller import PATIENCE, ROOT, run
+from controller import ROOT, run
 from locks import lock
 
 # Compiled files stay: a module's user could not write them, and each module would compile what it imports.
 NOT_IN_STDLIB = ("test", "site-packages", "config-*", "*.opt-?.pyc")
 # Agents may have Python 3.8, or the oldest that this ansible-core supports there.
 MINORS = range(max(8, _PY_MIN[1]), 15)
-
-
-def copy(lab: Lab, agent: str, source: Path, target: str, leave_out: tuple[str, ...] = ()) -> None:
-    """Copy the content of a folder into a folder of a host, readable for all users."""
-    without = [f"--exclude={pattern}" for pattern in leave_out]
-    unpack = f"mkdir -p {target} && tar -C {target} --no-same-owner -xf - && chmod -R a+rX {target}"
-    with subprocess.Popen(["tar", "-C", str(source), *without, "-cf", "-", "."], stdout=subprocess.PIPE) as packed:
-        into = ["docker", "exec", "-i", lab.container(agent), "sh", "-c", unpack]
-        subprocess.run(into, stdin=packed.stdout, check=True, timeout=PATIENCE)
-    assert packed.returncode == 0, f"{source} cannot be read"
-
-
-def make_environment(lab: Lab, agent: str, folder: str, python: str, packages: Path) -> None:
-    """Make a virtual environment on a host, and copy packages into it."""
-    lab.shell(agent, f"{python} -m venv --without-pip {folder}").check()
-    copy(lab, agent, packages, lab.shell(agent, f"echo {folder}/lib/python3*/site-packages").check().text.strip())
 
 
 def pip_install(python: str, *arguments: str) -> None:
@@ -50,6 +33,7 @@ def share_oldest_python(lab: Lab, name: str) -> str:
     python, folder, inside = f"python{version}", lab.folder / "shared" / name, f"/srv/shared/{name}"
     packages = _packages_with_sdk(prefix / "bin" / python)
     without = shutil.ignore_patterns(*NOT_IN_STDLIB)
+    shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(prefix / "lib" / python, folder / "lib" / python, symlinks=True, ignore=without)
     (folder / "bin").mkdir()
     for file in (prefix / "bin" / python, *(prefix / "lib").glob(f"libpython{version}.so.*")):

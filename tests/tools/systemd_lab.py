@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from typing import Any
 
 from agents_lab import NAMES, ROOM, Lab
 from controller import ROOT, Done, run
-from host_files import copy, make_environment, pip_install
+from host_files import pip_install
 from servers import until
 
 SCENARIO = "systemd"
@@ -70,3 +71,19 @@ class SystemdHost(Lab):
         lines = f"#!{folder}/venv/bin/python\\nfrom ansible.cli.playbook import main\\nmain()\\n"
         self.says(f"printf '{lines}' >{program}; chmod 755 {program}")
         copy(self, NAME, ROOT, f"{folder}/checkout", NOT_COPIED)
+
+
+def copy(lab: Lab, agent: str, source: Path, target: str, leave_out: tuple[str, ...] = ()) -> None:
+    """Copy the content of a folder into a folder of a host, readable for all users."""
+    without = [f"--exclude={pattern}" for pattern in leave_out]
+    unpack = f"mkdir -p {target} && tar -C {target} --no-same-owner -xf - && chmod -R a+rX {target}"
+    with subprocess.Popen(["tar", "-C", str(source), *without, "-cf", "-", "."], stdout=subprocess.PIPE) as packed:
+        into = ["docker", "exec", "-i", lab.container(agent), "sh", "-c", unpack]
+        subprocess.run(into, stdin=packed.stdout, check=True, timeout=PATIENCE)
+    assert packed.returncode == 0, f"{source} cannot be read"
+
+
+def make_environment(lab: Lab, agent: str, folder: str, python: str, packages: Path) -> None:
+    """Make a virtual environment on a host, and copy packages into it."""
+    lab.shell(agent, f"{python} -m venv --without-pip {folder}").check()
+    copy(lab, agent, packages, lab.shell(agent, f"echo {folder}/lib/python3*/site-packages").check().text.strip())

@@ -29,8 +29,8 @@ def version(lab: Lab) -> Iterator[str]:
         yield found
     finally:
         for agent in NAMES:
-            lab.shell(agent, f"mv {SDK}.hidden {SDK}; rm -f /etc/ld.so.conf.d/{NAME}.conf")
-        shutil.rmtree(lab.folder / "shared" / NAME)
+            lab.shell(agent, f"mv {SDK}.hidden {SDK}; rm -f /etc/ld.so.conf.d/{NAME}.conf; ldconfig")
+        shutil.rmtree(lab.folder / "shared" / NAME, ignore_errors=True)
 
 
 def test_modules_run_in_the_oldest_python_of_agents(agents: Agents, version: str) -> None:
