@@ -5,21 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from agents_lab import Agents
+from begun import begun
 from controller import Session
 
 PAIRS = (
     "for a in {hosts}; do ssh $a 'echo $BACKENDAI_CLUSTER_SIZE; "
     "for b in {hosts}; do ssh $b echo $BACKENDAI_CLUSTER_HOST \\$BACKENDAI_CLUSTER_HOST; done'; done"
 )
-# When PID 1 of a container began, in ticks since its host was started, and that start.
-BEGAN = "cut -d' ' -f22 /proc/1/stat; cat /proc/sys/kernel/random/boot_id"
-
-
-def begun(session: Session, hosts: Sequence[str]) -> str:
-    return session.say("main1", "; ".join(f'ssh {host} "{BEGAN}"' for host in hosts))
 
 
 def placement(session: Session) -> list[str]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from agents_lab import NAMES, Agents, Lab
 from app_pages import get, opened
+from begun import begun
 from controller import Done, Session
 from lost_hosts import running
 
@@ -28,12 +28,6 @@ done
 """
 # It shows the hostname of its container.
 PAGE = "mkdir -p {0}; cd {0}; hostname >index.html; exec python3 -m http.server $APP_PORT"
-BEGAN = "cut -d' ' -f22 /proc/1/stat; cat /proc/sys/kernel/random/boot_id"
-
-
-def begun(session: Session, hosts: Iterable[str]) -> str:
-    """When PID 1 of each container began, and the host's boot: the same as long as none starts again."""
-    return session.say("main1", "; ".join(f'ssh {host} "{BEGAN}"' for host in hosts))
 
 
 def app(name: str, port: int) -> list[dict[str, Any]]:
