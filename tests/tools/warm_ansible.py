@@ -93,7 +93,8 @@ def _watch(request: dict[str, Any], output: int, status: int, errors: int | None
     if pid == 0:
         os.close(status)
         _play(request, output, output if errors is None else errors)
-    os.close(output)
+    for descriptor in {output, errors} - {None}:
+        os.close(descriptor)
     with suppress(BrokenPipeError):
         os.write(status, b"%d\n" % pid)
         os.write(status, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))

@@ -33,6 +33,7 @@ MOST = 4  # processes: each environment needs one, except for
 OF_RUNS = ("HOME", "PATH", "PWD", "PYTEST_CURRENT_TEST", "XDG_RUNTIME_DIR")
 PROGRAM = (sys.executable, str(Path(__file__).with_name("warm_ansible.py")))
 PIECE = 1 << 16
+PATIENCE = 30  # seconds for runs to end that a test has left
 # A stand-in for ansible-playbook, of the same account as the process that makes its runs.
 STAND_IN = """#!/usr/bin/python3 -IS
 import json, os, socket, sys
@@ -137,7 +138,11 @@ def stand_in(folder: Path, environment: Mapping[str, str]) -> Iterator[Path]:
             yield made
         finally:
             runs.sendto(b"", str(path))
-            process.wait()
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                kill_family(process.pid)
+                process.wait()
 
 
 def run_warm(

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The drill as its user runs it, over three agents."""
+"""The drill over three agents: the program of its user, whose playbooks run in the process that has imported Ansible."""
 
 from __future__ import annotations
 
