@@ -8,14 +8,12 @@ Needs an engine that was made an agent (playbooks/provision_agents.yml) and Open
 
 from __future__ import annotations
 
-import functools
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import docker
 import pytest
 from docker.errors import NotFound
 from runtime_lab import find_volume
@@ -29,16 +27,16 @@ HOSTS = ("main1", "sub1", "sub2")
 
 
 @pytest.fixture(scope="module")
-def client(engine_host: str) -> Any:
-    sdk = docker.APIClient(base_url=engine_host, version="auto")
+def client(client: Any) -> Any:
+    """The Docker SDK, connected to an agent that has an image with nothing in it."""
     try:
-        find_volume(sdk)
-        sdk.inspect_image(REFERENCE_IMAGE)
+        find_volume(client)
+        client.inspect_image(REFERENCE_IMAGE)
     except NotFound as error:
         pytest.fail(f"no agent to test on: {error}")
     repository, _colon, tag = EMPTY.rpartition(":")
-    sdk.import_image_from_data(archive([("etc", None, 0o755)]), repository=repository, tag=tag)
-    return sdk
+    client.import_image_from_data(archive([("etc", None, 0o755)]), repository=repository, tag=tag)
+    return client
 
 
 @pytest.fixture(scope="module", params=["nothing", "reference"])
@@ -81,15 +79,10 @@ def started(lab: Lab, command: str) -> Iterator[Any]:
             process.kill()
 
 
-@functools.cache
-def engine(host: str) -> Any:
-    return docker.APIClient(base_url=host, version="auto")
-
-
-def runs(lab: Lab, host: str, word: str) -> bool:
+def runs(client: Any, lab: Lab, host: str, word: str) -> bool:
     """Whether a process with this word in its command line runs in a container. To ask the engine takes a tenth of a login."""
     name = lab.plan.containers[HOSTS.index(host)].name
-    return any(word in " ".join(process) for process in engine(lab.docker_host).top(name)["Processes"])
+    return any(word in " ".join(process) for process in client.top(name)["Processes"])
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -149,36 +142,36 @@ def test_lines_arrive_while_the_command_runs(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(("signal", "code"), [("INT", 130), ("TERM", 143), ("KILL", 255)])
-def test_the_command_ends_with_everywhere(lab: Lab, signal: str, code: int) -> None:
+def test_the_command_ends_with_everywhere(client: Any, lab: Lab, signal: str, code: int) -> None:
     """Its children, too, and also if they ignore what asks them to end."""
     word = f"2026{code}"
     script = f"(trap '' TERM; sleep {word}) & sleep {word}"
     command = f'echo $$ >/tmp/pid; exec everywhere "{script}"'
     with started(lab, command) as process:
         for host in HOSTS:
-            assert wait_until(lambda host=host: runs(lab, host, f"sleep {word}"), deadline_in(30))  # type: ignore[misc]
+            assert wait_until(lambda host=host: runs(client, lab, host, f"sleep {word}"), deadline_in(30))  # type: ignore[misc]
         lab.ssh("main1", f"kill -{signal} $(cat /tmp/pid)")
         assert process.wait(60) == code
     for host in HOSTS:
-        gone = wait_until(lambda host=host: not runs(lab, host, f"sleep {word}"), deadline_in(60))  # type: ignore[misc]
+        gone = wait_until(lambda host=host: not runs(client, lab, host, f"sleep {word}"), deadline_in(60))  # type: ignore[misc]
         assert gone
 
 
 SLEEPS = "everywhere 'until [ -e /tmp/over ]; do sleep 0.2; done'"
 
 
-def everywhere_runs(lab: Lab, word: str) -> bool:
-    return all(wait_until(lambda host=host: runs(lab, host, word), deadline_in(60)) for host in HOSTS)  # type: ignore[misc]
+def everywhere_runs(client: Any, lab: Lab, word: str) -> bool:
+    return all(wait_until(lambda host=host: runs(client, lab, host, word), deadline_in(60)) for host in HOSTS)  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("command", [SLEEPS, f"cd /tmp && {SLEEPS}; echo after", f"{SLEEPS} | cat"])
-def test_the_command_ends_with_a_connection_without_a_terminal(lab: Lab, command: str) -> None:
+def test_the_command_ends_with_a_connection_without_a_terminal(client: Any, lab: Lab, command: str) -> None:
     """No signal arrives in the container, whether the client gets ^C or is killed."""
     with started(lab, command) as process:
-        assert everywhere_runs(lab, "/tmp/over")
+        assert everywhere_runs(client, lab, "/tmp/over")
         process.kill()
     for host in HOSTS:
-        assert wait_until(lambda host=host: not runs(lab, host, "/tmp/over"), deadline_in(60))  # type: ignore[misc]
+        assert wait_until(lambda host=host: not runs(client, lab, host, "/tmp/over"), deadline_in(60))  # type: ignore[misc]
 
 
 QUIET = ">/dev/null 2>&1 </dev/null &"
@@ -191,18 +184,18 @@ DETACHED = [
 
 
 @pytest.mark.parametrize("command", DETACHED)
-def test_a_command_that_its_user_detaches_outlives_the_connection(lab: Lab, command: str) -> None:
+def test_a_command_that_its_user_detaches_outlives_the_connection(client: Any, lab: Lab, command: str) -> None:
     nohup = 'PATH=$PATH:/tmp; printf \'#!/bin/sh\\ntrap "" HUP; exec "$@"\' >/tmp/nohup; chmod 755 /tmp/nohup; '
     with started(lab, nohup.replace("/bin/sh", "/opt/cluster-compute/bin/sh") + command) as process:
-        assert everywhere_runs(lab, "/tmp/over")
+        assert everywhere_runs(client, lab, "/tmp/over")
         process.kill()
     # A watch looks every two seconds.
     time.sleep(5)
-    assert [host for host in HOSTS if not runs(lab, host, "/tmp/over")] == []
+    assert [host for host in HOSTS if not runs(client, lab, host, "/tmp/over")] == []
     for host in HOSTS:
         lab.ssh(host, "touch /tmp/over")
     for host in HOSTS:
-        assert wait_until(lambda host=host: not runs(lab, host, "/tmp/over"), deadline_in(60))  # type: ignore[misc]
+        assert wait_until(lambda host=host: not runs(client, lab, host, "/tmp/over"), deadline_in(60))  # type: ignore[misc]
         lab.ssh(host, "rm /tmp/over")
 
 

@@ -9,6 +9,7 @@ Needs an engine that was made an agent (playbooks/provision_agents.yml) and Open
 from __future__ import annotations
 
 import io
+import itertools
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -95,18 +96,22 @@ def labs(client: Any, engine_host: str, tmp_path: Path) -> Iterator[Labs]:
         lab.remove()
 
 
-def by_both(lab: Lab) -> Lab:
-    """A running session: PID 1 of main1 has unpacked its files, and the engine those of sub1, before its start."""
+def by_both(lab: Lab, by_pid_1: str) -> Lab:
+    """A running session: PID 1 of one container has unpacked its files, and the engine those of the other, before its start."""
+    others = [one.hostname for one in lab.plan.containers if one.hostname != by_pid_1]
     lab.create().keep()
-    lab.install(["sub1"])
-    lab.start(["sub1"])
-    assert lab.start_with_files() == ["main1"]
+    lab.install(others)
+    lab.start(others)
+    assert lab.start_with_files() == [by_pid_1]
     return lab.reached()
 
 
-@pytest.mark.parametrize("name", ["nothing", "busybox", "uid65534", "uid1000", "locked", "links", "clients"])
-def test_any_image(labs: Labs, images: dict[str, str], name: str) -> None:
-    lab = by_both(labs(images[name]))
+IMAGES = ("nothing", "busybox", "uid65534", "uid1000", "locked", "links", "clients")
+
+
+@pytest.mark.parametrize(("name", "by_pid_1"), [*zip(IMAGES, itertools.cycle(("main1", "sub1")))])
+def test_any_image(labs: Labs, images: dict[str, str], name: str, by_pid_1: str) -> None:
+    lab = by_both(labs(images[name]), by_pid_1)
 
     assert reach(lab.door(), Proof.direct(["sub1"]), 30) == ["main1", "sub1"]
     for rank, (host, other) in enumerate((("main1", "sub1"), ("sub1", "main1"))):
@@ -116,7 +121,7 @@ def test_any_image(labs: Labs, images: dict[str, str], name: str) -> None:
 
 
 def test_symlinks_of_an_image_stay_symlinks(labs: Labs, images: dict[str, str]) -> None:
-    lab = by_both(labs(images["links"]))
+    lab = by_both(labs(images["links"]), "main1")
     for host in ("main1", "sub1"):
         found = lab.ssh(
             host, "ls -ld /home /etc/ssh; cat /data/passwd; ls /data/ssh /lost/mpi; ls -ld /data/users/work"
