@@ -121,7 +121,7 @@ def test_the_pattern_launches_lists_and_ends_a_session_of_the_user_who_starts_th
 
 
 def test_an_inventory_without_agents_is_refused_with_one_that_exists(installed: Installation) -> None:
-    """By one action of all playbooks; test_command.py has the others, in the checkout."""
+    """All playbooks use one action for this; test_command.py tries the others, from the checkout."""
     refused = installed.play("cluster.compute.terminate", "-e", "session_name=none", inventory="localhost,")
     assert refused.code != 0
     found = re.search(r"For this machine alone: -i (\S+)\.[\"\s]", refused.text)

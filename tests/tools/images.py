@@ -5,7 +5,8 @@
 """Prepare the engine for all test steps: make this machine an agent and build the images of the test hosts.
 
 What is there already stays as it is. With IMAGES_READY=1, as in `make test`, tests rely on the step that has run this program:
-to find that nothing is to be done takes seconds of CPU time for each of their processes. Usage: images.py
+to find that nothing is to be done takes seconds of CPU time for each of their processes. This program then builds nothing either.
+Usage: [IMAGES_READY=] images.py
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ def agent() -> None:
 def main() -> int:
     """Build all side by side: each build mostly waits for the network or the disk."""
     if READY:
+        print("the images are ready, as IMAGES_READY says")
         return 0
     with ThreadPoolExecutor(2) as threads:
         works = [threads.submit(agent), threads.submit(Lab().make_images)]

@@ -209,7 +209,11 @@ def wait_for_sshd(container: Container, starts: int = 1) -> None:
 
 
 def has(container: Container, path: str) -> bool:
-    """Whether a container that runs has a file. Root looks from outside: a process inside takes as long as a tenth of a start."""
+    """Whether a container that runs has a file. Root looks from outside: a process inside takes as long as a tenth of a start.
+
+    No part of the path may be a symbolic link, which would lead to files of this machine. An engine with a local socket must have
+    the process IDs of this machine.
+    """
     container.reload()
     outside = Path("/proc/%d/root" % container.attrs["State"]["Pid"])
     is_here = container.client.api.base_url.startswith("http+docker:")
