@@ -122,8 +122,8 @@ class WarmPlaybook:
 
 
 @contextmanager
-def stand_in(folder: Path, environment: Mapping[str, str]) -> Iterator[Path]:
-    """A stand-in for ansible-playbook in a directory, and the process for its runs, in this environment."""
+def stand_in(folder: Path, environment: Mapping[str, str], patience: float = PATIENCE) -> Iterator[Path]:
+    """A stand-in for ansible-playbook in a directory, and the process for its runs, in this environment. What has not ended is killed."""
     path, made = folder / "runs", folder / "ansible-playbook"
     made.write_text(STAND_IN.replace("PATH", repr(str(path))))
     made.chmod(0o755)
@@ -139,7 +139,7 @@ def stand_in(folder: Path, environment: Mapping[str, str]) -> Iterator[Path]:
         finally:
             runs.sendto(b"", str(path))
             try:
-                process.wait(PATIENCE)
+                process.wait(patience)
             except subprocess.TimeoutExpired:
                 kill_family(process.pid)
                 process.wait()

@@ -103,6 +103,14 @@ def test_a_stand_in_for_the_program_is_a_run_in_the_process_that_has_imported_an
     assert "other values of ANSIBLE_NOCOLOR" in refused.stderr
 
 
+def test_a_run_that_a_stand_in_has_left_is_killed(environment: dict[str, str], play: Path) -> None:
+    with stand_in(play, environment, 1) as program:
+        left = subprocess.Popen([program, *arguments(1, "sleep 4337")], cwd=play, env=environment)
+        assert wait_until(lambda: running(b"sleep\x004337\x00"), deadline_in(LIMIT))
+    assert wait_until(lambda: not running(b"sleep\x004337\x00"), deadline_in(10))
+    assert left.wait(10) != 0
+
+
 def test_runs_side_by_side_keep_their_own_output_and_temporary_files(
     warm: WarmPlaybook, environment: dict[str, str], play: Path
 ) -> None:
