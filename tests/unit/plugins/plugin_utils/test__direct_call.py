@@ -50,11 +50,8 @@ def test_check_mode_reaches_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("diff", [True, False])
 def test_a_difference_is_shown_to_whom_asks_for_it(diff: bool, tmp_path: Path) -> None:
-    state = {"state_dir": str(tmp_path / "state")}
-    called("session.place", asked(), **state)
-    ended = {"state": "terminating", "name": "train", "owner": "alice", "holder": HOLDER}
-    result = called("session.record", ended, diff=diff, **state)
-    assert result["session"]["state"] == "CANCELLED"
+    result = called("store.provide", {"docker_host": "tcp://127.0.0.1:1"}, diff=diff, state_dir=str(tmp_path / "state"))
+    assert result["changed"]
     assert ("diff" in result) == diff
 
 
