@@ -285,9 +285,7 @@ if [ -s "$config/apps" ]; then
 fi
 run_sshd &
 sshd=$!
-keep_lifetime &
-helpers="$helpers $!"
-keep_idle &
+keep_limits &
 helpers="$helpers $!"
 wait "$sshd"
 say "sshd ended with exit code $?"

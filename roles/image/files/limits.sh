@@ -4,8 +4,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # The limits of a session, kept in each of its containers without any help from outside. Sourced by init.sh, which is PID 1 and
-# runs keep_lifetime and keep_idle in subshells: the second waits for containers that do not answer. The file
-# /etc/cluster-compute/limits is read again and again, because it may change:
+# runs keep_limits in a subshell. The file /etc/cluster-compute/limits is read again and again, because it may change:
 #
 #   lifetime SECONDS BEGAN    the session ends SECONDS after BEGAN, in seconds since the epoch
 #   idle SECONDS              the session ends when all of its containers have been idle for SECONDS
@@ -203,19 +202,11 @@ check_idle() {
     read_clock
 }
 
-keep_lifetime() {
-    warned=0
+keep_limits() {
+    warned=0 used_at='' logins='' cpu='' clock=0 asked='' ask_driver_at=0 driver=none
     while :; do
         read_limits
         check_lifetime
-        "$runtime/bin/sleep" "$interval"
-    done
-}
-
-keep_idle() {
-    used_at='' logins='' cpu='' clock=0 asked='' ask_driver_at=0 driver=none
-    while :; do
-        read_limits
         check_idle
         "$runtime/bin/sleep" "$interval"
     done
