@@ -29,7 +29,7 @@ _FIRST_PAUSE = 0.2
 _LONGEST_TAKE = 60
 # The exit code that is reported if the command's own exit code is unknown.
 UNREADABLE = 255
-_ENDED = re.compile(rb"(\d{1,3})( oom)?\n")
+_ENDED = re.compile(rb"(\d{1,3})( oom)?\s+")
 # Bytes: longer than any exit code.
 _LONGEST = 64
 

@@ -236,7 +236,7 @@ take_next() { # the files of a command that was taken before PID 1 was killed ar
 
 run_restarted() { # the command, again after a failure as often as the session asks for; leaves its exit code
     left=0 pause=1
-    echo "the place of the exit code" 2>/dev/null >"$state/reserved" # the command may fill the disk
+    echo "       " 2>/dev/null >"$state/exit_code.new" # room for "255 oom": the command may fill the disk
     [ ! -s "$config/restarts" ] || read -r left <"$config/restarts"
     run_command
     while [ "$code" -ne 0 ] && [ ! -f "$state/.timed_out" ] && [ "$left" -gt 0 ]; do
@@ -245,8 +245,7 @@ run_restarted() { # the command, again after a failure as often as the session a
         left=$((left - 1)) pause=$((pause < 32 ? pause * 2 : 60))
         run_command
     done
-    rm -f "$state/reserved"
-    echo "$code$ran_out" >"$state/exit_code.new"
+    echo "$code$ran_out" 1<>"$state/exit_code.new"
     mv "$state/exit_code.new" "$state/exit_code"
 }
 
