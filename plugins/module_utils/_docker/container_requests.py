@@ -92,6 +92,8 @@ def last(pieces: Iterable[bytes], most: int) -> bytes:
 MOST_LINKS = 8
 # Attempts to read a file that a program writes.
 _MOST_READS = 5
+# Seconds in which the engine notices the end of a container.
+_READING = 2.0
 HTTP_NOT_FOUND = 404
 CHUNK = 1 << 16
 # No more is read of a file, whatever an image or a container's user has put in its place.
@@ -105,6 +107,15 @@ BUSY_SWARM = 90.0
 _BUSY_SWARM = re.compile("attaching to network failed.*context deadline exceeded")
 # No more is kept of a log.
 LONGEST_LOG = 4 * MIB
+
+
+class _ReadError(EngineError):
+    """A program in a container could not read a file."""
+
+
+def _may_have_ended(error: Exception) -> bool:
+    """The container may end before this program starts, or while it reads. One that is paused stays so."""
+    return isinstance(error, (ConflictError, _ReadError)) and " is paused" not in str(error)
 
 
 def _reading(answer: Any, stream: Any) -> Callable[[int], bytes]:
@@ -306,15 +317,12 @@ class ContainerRequests(Connection):
 
     def read_file(self, identity: str, path: str, subject: str = "", most: int = LONGEST_FILE) -> bytes | None:
         """A file's first bytes, with symlinks followed inside the container; b"" if it is not a file, None if nothing is there."""
-        for _attempt in range(_MOST_READS):
-            if not self._looks_inside(identity, subject):
-                return self._read_outside(identity, path, subject, most)
-            # The end of a container ends the program that reads, too, or comes before it.
-            with suppress(ConflictError):
-                code, content = self._read_inside(identity, path, subject, most)
-                if code in (0, _ABSENT):
-                    return None if code == _ABSENT else content
-        raise EngineError(f"{subject or self.where}: {path} cannot be read; run this again.", self.agent)
+
+        def content() -> bytes | None:
+            inside = self._looks_inside(identity, subject)
+            return (self._read_inside if inside else self._read_outside)(identity, path, subject, most)
+
+        return retry_until(content, _may_have_ended, deadline_in(_READING))
 
     def _read_outside(self, identity: str, path: str, subject: str, most: int) -> bytes | None:
         for _hop in range(MOST_LINKS):
@@ -339,12 +347,16 @@ class ContainerRequests(Connection):
             return False
         return bool((found.get("State") or {}).get("Running"))
 
-    def _read_inside(self, identity: str, path: str, subject: str, most: int) -> Tuple[int, bytes]:
+    def _read_inside(self, identity: str, path: str, subject: str, most: int) -> bytes | None:
         script = '[ -e "$1" ] || exit %d; [ ! -f "$1" ] || exec "$0" head -c "$2" "$1"' % _ABSENT
         with self._asking(f"read {path}", subject) as client:
             command = [*_SHELL, script, _BUSYBOX, path, str(most)]
             made = client.exec_create(identity, command, stderr=False, user="0:0")
-            return self._run(client, made["Id"], subject, most)
+            code, content = self._run(client, made["Id"], subject, most)
+        if code not in (0, _ABSENT):
+            message = "%s: no program can read %s (exit code %d); run this again."
+            raise _ReadError(message % (subject or self.where, path, code), self.agent)
+        return None if code else content
 
     def _untorn(self, identity: str, path: str, subject: str, most: int) -> tuple[tarfile.TarInfo | None, bytes | None]:
         """The entry of a file. The engine cuts the archive short, without an error, if a program shortens the file meanwhile."""

@@ -239,8 +239,27 @@ def test_what_a_program_could_not_read_is_no_empty_file(monkeypatch: pytest.Monk
         assert running(monkeypatch, Program(b"text\n", 0, code=code)).read_file("main", "/run/state") == content
     engine = running(monkeypatch, Program(b"", 0))
     monkeypatch.setattr(engine, "_run", lambda *_given: (143, b""))
-    with pytest.raises(EngineError, match="main1: /run/state cannot be read; run this again"):
+    with pytest.raises(EngineError, match=r"main1: no program can read /run/state \(exit code 143\); run this again"):
         engine.read_file("main", "/run/state", "main1")
+
+
+@pytest.mark.parametrize(
+    ("reason", "looks"), [("Container main is paused, unpause the container before exec", 1), ("it is busy", None)]
+)
+def test_why_an_engine_runs_no_program_that_reads_is_said(
+    monkeypatch: pytest.MonkeyPatch, reason: str, looks: int | None
+) -> None:
+    """A container that is paused stays so: it is asked once."""
+    engine, asked = running(monkeypatch, Program(b"", 0)), []
+
+    def refuse(*_given: Any) -> tuple[int, bytes]:
+        asked.append(1)
+        raise ConflictError(reason)
+
+    monkeypatch.setattr(engine, "_run", refuse)
+    with pytest.raises(ConflictError, match=reason):
+        engine.read_file("main", "/run/state", "main1")
+    assert len(asked) == looks if looks else len(asked) > 1
 
 
 def test_a_file_of_a_container_that_has_just_ended_is_read_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
