@@ -156,9 +156,8 @@ class ContainerRequests(Connection):
             client.kill(identity, "SIGTERM")
 
     def stop(self, identity: str, grace: int, subject: str = "") -> None:
-        """Stop a container. A container that is gone is no error."""
         with self._asking("stop it", subject) as client:
-            self._or_none(client.stop, identity, timeout=grace)
+            client.stop(identity, timeout=grace)
 
     def remove(self, identity: str, subject: str = "") -> None:
         """Remove a container, running or not, with its anonymous volumes. A container that is gone is no error."""

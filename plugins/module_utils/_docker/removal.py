@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Callable, Collection, Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple
 
@@ -14,7 +15,7 @@ from .._core.errors import ComputeError, ConflictError, StateError
 from .._core.parallel import map_bounded, run_all
 from .._core.waiting import deadline_in, wait_until
 from .client import Engine, session_containers
-from .connection import persist
+from .connection import AbsentError, persist
 from .data_folders import folders_of, silent_folders, waiting_programs
 from .logs import LogRequest, read_logs
 from .payloads import STOP_MARGIN, goes_with_container, orphans
@@ -90,10 +91,13 @@ def end_programs(engine: Engine, listed: Sequence[Json], parallelism: int, grace
 
 
 def kill_all(engine: Engine, listed: Sequence[Json], parallelism: int) -> None:
-    """Kill these containers. Raises the first error after all the others are killed."""
-    run_all(
-        lambda container: engine.stop(container["Id"], 0, engine_name(container)), listed, parallelism, keep_going=True
-    )
+    """Kill these containers. A container that is gone is no error. Raises the first error after all the others are killed."""
+
+    def kill(container: Json) -> None:
+        with suppress(AbsentError):
+            engine.stop(container["Id"], 0, engine_name(container))
+
+    run_all(kill, listed, parallelism, keep_going=True)
 
 
 def survivors(engine: Engine, listed: Sequence[Json]) -> List[Json]:

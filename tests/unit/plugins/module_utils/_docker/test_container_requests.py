@@ -19,7 +19,7 @@ import pytest
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_FOLDERS, LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.container_requests import (
     MIB,
     Pieces,
@@ -28,6 +28,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.container_
     unframed,
     until,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import kill_all
 
 
 def endless() -> Iterator[bytes]:
@@ -230,7 +231,9 @@ def test_a_container_that_another_end_has_removed_needs_no_stop(monkeypatch: pyt
 
     engine = Engine("unix:///nowhere", agent="a")
     monkeypatch.setattr(engine, "_borrow", lambda: SimpleNamespace(stop=stop))
-    engine.stop("main", 0, "main1")
+    with pytest.raises(AbsentError, match=r"main1: .*No such container"):
+        engine.stop("main", 0, "main1")
+    kill_all(engine, [{"Id": "main", "Names": ["/main1"]}], 1)
 
 
 def test_what_a_program_could_not_read_is_no_empty_file(monkeypatch: pytest.MonkeyPatch) -> None:
