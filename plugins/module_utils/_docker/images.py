@@ -29,7 +29,6 @@ REGISTRY_TIMEOUT = 10
 # Seconds without progress of an engine: it may be busy with a layer of many gigabytes.
 STALL = 600
 CHUNK = 1 << 20
-_LATE = "%s did not %s in time; raise session_pull_timeout, or check its network."
 _CONTAINERD, CONTAINERD_CONFIG = "/run/containerd/containerd.sock", "/etc/containerd/config.toml"
 LOADED = re.compile(r"Loaded image ID: (sha256:[0-9a-f]{64})")
 
@@ -69,19 +68,26 @@ class ImageEngine(Engine):
     def pull(
         self, repository: str, tag: str, auth: Dict[str, str] | None, deadline: float, listen: Listener | None = None
     ) -> None:
-        what = f"pull image {repository}{'@' if ':' in tag else ':'}{tag}"
-        with self._asking(what) as client:
-            header = self._sdk.auth.encode_header(auth) if auth else None
-            header = header or self._sdk.auth.get_config_header(client, registry_of(repository))
-            answer = client._post(
-                client._url("/images/create"),
-                params={"fromImage": repository, "tag": tag},
-                headers={"X-Registry-Auth": header} if header else {},
-                stream=True,
-                timeout=max(1.0, min(STALL, deadline - time.monotonic())),
-            )
-            client._raise_for_status(answer)
-            self._follow(client._stream_helper(answer, decode=True), what, deadline, listen)
+        image, registry = f"image {repository}{'@' if ':' in tag else ':'}{tag}", registry_of(repository)
+        try:
+            with self._asking(f"pull {image}") as client:
+                header = self._sdk.auth.encode_header(auth) if auth else None
+                header = header or self._sdk.auth.get_config_header(client, registry)
+                answer = client._post(
+                    client._url("/images/create"),
+                    params={"fromImage": repository, "tag": tag},
+                    headers={"X-Registry-Auth": header} if header else {},
+                    stream=True,
+                    timeout=max(1.0, min(STALL, deadline - time.monotonic())),
+                )
+                client._raise_for_status(answer)
+                self._follow(client._stream_helper(answer, decode=True), f"pull {image}", deadline, listen)
+        except LateError as error:  # an engine that waits for a registry is silent, and answers all other requests
+            message = f"{self.agent} did not pull {image} in time; raise session_pull_timeout, or check its network."
+            if time.monotonic() < deadline:
+                silent = "%s: registry %s has sent nothing of %s for %g s; check the network to it."
+                message = silent % (self.agent, registry, image, STALL)
+            raise EngineError(message, self.agent) from error
 
     def load(self, archive: Any) -> str:
         """Load an archive of one image, and return the image's ID; empty if the engine does not name it."""
@@ -109,7 +115,7 @@ class ImageEngine(Engine):
             client.tag(identity, repository, tag, force=True)
 
     def _follow(self, events: Any, what: str, deadline: float = math.inf, listen: Listener | None = None) -> str:
-        """Read the progress of a request to its end, and return its text. Raises an EngineError at the deadline of a pull.
+        """Read the progress of a request to its end, and return its text. Raises a TimeoutError at the deadline of a pull.
 
         The timeout of the connection bounds the time without progress.
         """
@@ -122,7 +128,7 @@ class ImageEngine(Engine):
                 reason = clean(str(event["error"])).rstrip(".")
                 raise EngineError(f"{self._speaker('')} could not {what}: {reason}.", self.agent)
             if time.monotonic() > deadline:
-                raise EngineError(_LATE % (self._speaker(""), what), self.agent)
+                raise TimeoutError
         return "".join(lines)
 
 
@@ -180,8 +186,6 @@ def pull(engine: ImageEngine, impatient: ImageEngine, options: Json, deadline: f
             engine.pull(repository, wanted or tag, auth, deadline, listen)
         if wanted and ":" not in tag:
             engine.tag(f"{repository}@{wanted}", reference)
-    except LateError:  # an engine that waits for a registry is silent, and answers all other requests
-        return _LATE % (engine.agent, f"pull image {reference}")
     except UnreachableError:
         raise
     except ComputeError as error:

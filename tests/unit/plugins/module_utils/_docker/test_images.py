@@ -23,7 +23,11 @@ from engine_lab import archive
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker import images
-from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import AbsentError, UnreachableError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import (
+    AbsentError,
+    LateError,
+    UnreachableError,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._docker.images import (
     ImageEngine,
     PullCount,
@@ -219,15 +223,45 @@ def stalled(tmp_path: Path) -> Iterator[ThreadingUnixStreamServer]:
         thread.join()
 
 
-@pytest.mark.parametrize(("stall", "seconds"), [(0.3, 600), (600, 0.3)])
+LATE = "a1 did not pull image registry.site/x:1 in time; raise session_pull_timeout, or check its network."
+STALLED = "a1: registry registry.site has sent nothing of image registry.site/x:1 for 0.3 s; check the network to it."
+
+
+@pytest.mark.parametrize(("stall", "seconds", "message"), [(0.3, 600, STALLED), (600, 0.3, LATE)])
 def test_an_image_of_which_nothing_more_arrives_can_be_copied_from_another_agent(
-    stalled: ThreadingUnixStreamServer, monkeypatch: pytest.MonkeyPatch, stall: float, seconds: float
+    stalled: ThreadingUnixStreamServer, monkeypatch: pytest.MonkeyPatch, stall: float, seconds: float, message: str
 ) -> None:
     """The engine answers all other requests."""
     monkeypatch.setattr(images, "STALL", stall)
     engine = ImageEngine(f"unix://{stalled.server_address}", 60, "a1")
-    reason = images.pull(engine, engine, PULLED, deadline_in(seconds))
-    assert reason.startswith("a1 did not pull image registry.site/x:1 in time")
+    assert images.pull(engine, engine, PULLED, deadline_in(seconds)) == message
+
+
+def test_a_pull_that_goes_on_at_its_deadline_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = SimpleNamespace(
+        _url=str,
+        _post=lambda *_given, **_options: None,
+        _raise_for_status=lambda _answer: None,
+        _stream_helper=lambda *_given, **_options: itertools.repeat({"status": "Downloading"}),
+    )
+    engine = ImageEngine("unix:///nowhere", 60, "a1")
+    monkeypatch.setattr(engine, "ask_registry", lambda *_given: None)
+    monkeypatch.setattr(engine, "_borrow", lambda: client)
+    assert images.pull(engine, engine, {**PULLED, "username": "u", "password": "p"}, deadline_in(0.1)) == LATE
+
+
+def test_an_engine_that_does_not_name_a_pulled_image_in_time_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The registry has sent all of it."""
+
+    def silent(*_given: Any) -> None:
+        raise LateError("The engine of a1 does not answer.", "a1")
+
+    engine = ImageEngine("unix:///nowhere", 60, "a1")
+    monkeypatch.setattr(engine, "ask_registry", lambda *_given: None)
+    monkeypatch.setattr(engine, "pull", lambda *_given: None)
+    monkeypatch.setattr(engine, "tag", silent)
+    with pytest.raises(LateError, match="The engine of a1 does not answer"):
+        images.pull(engine, engine, {**PULLED, "digests": ["registry.site/x@sha256:" + "0" * 64]}, deadline_in(600))
 
 
 def test_an_engine_that_ends_during_a_pull_does_not_answer(stalled: ThreadingUnixStreamServer) -> None:
