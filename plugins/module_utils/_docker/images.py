@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import math
 import os
@@ -29,6 +30,8 @@ REGISTRY_TIMEOUT = 10
 # Seconds without progress of an engine: it may be busy with a layer of many gigabytes.
 STALL = 600
 CHUNK = 1 << 20
+# Reasons for which more space helps: no block, the owner's quota, and the longest file of the file system or of the process.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CONTAINERD, CONTAINERD_CONFIG = "/run/containerd/containerd.sock", "/etc/containerd/config.toml"
 LOADED = re.compile(r"Loaded image ID: (sha256:[0-9a-f]{64})")
 
@@ -232,8 +235,12 @@ def save(engine: ImageEngine, identity: str, path: str, size: int) -> None:
                 os.fchown(archive.fileno(), owner.st_uid, owner.st_gid)
             archive.writelines(engine.saved(identity))
     except OSError as error:
-        message = "%s: %s cannot hold the archive of the image: %s; free some space there."
-        raise StateError(message % (engine.agent, folder, error.strerror or error), engine.agent) from error
+        if error.errno != errno.EEXIST:  # another's archive
+            with suppress(OSError):
+                os.unlink(path)
+        message = "%s: %s cannot hold the archive of the image: %s%s."
+        advised = "; free some space there" if error.errno in _FULL else ""
+        raise StateError(message % (engine.agent, folder, error.strerror or error, advised), engine.agent) from error
 
 
 def load(engine: ImageEngine, options: Json) -> Json:

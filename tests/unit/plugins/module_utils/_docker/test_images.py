@@ -284,3 +284,11 @@ def test_a_full_disk_is_not_an_engine_that_does_not_answer(tmp_path: Path, monke
             images.save(engine, "sha256:0", str(tmp_path / "image.tar"), 0)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_archive_that_cannot_be_written_for_another_reason_asks_for_no_space(tmp_path: Path) -> None:
+    (tmp_path / "image.tar").write_bytes(b"other")
+    with pytest.raises(StateError, match=r"archive of the image: File exists\.$"):
+        images.save(ImageEngine("unix:///nowhere", 60, "a1"), "sha256:0", str(tmp_path / "image.tar"), 0)
+    assert (tmp_path / "image.tar").read_bytes() == b"other"
