@@ -73,6 +73,7 @@ class RoleContainers:
             return not waiting
 
         if not wait_until(are_ready, deadline_in(seconds), _FIRST_PAUSE):
+            self._must_run([member for member, _ready in waiting])
             names = ", ".join(container.hostname for (container, _role, _identity), _ready in waiting)
             message = "%s: not ready after %g s (%s); look at its log, or raise session_apps_timeout."
             raise EngineError(message % (names, seconds, waiting[0][1]), self.agent)

@@ -37,8 +37,9 @@ class Ending:
         return "no such data set\n"
 
 
-def test_a_container_that_ends_while_it_is_asked_says_why() -> None:
+@pytest.mark.parametrize("seconds", [0, 30])
+def test_a_container_that_ends_while_it_is_asked_says_why(seconds: int) -> None:
     made = plan(request(roles=[{"name": "worker", "size": 1, "command": "train", "ready": "8000"}]), ["a", "a"])
     engine: Any = Ending(list(made.containers))
     with pytest.raises(EngineError, match=r"on a the container ended with exit code 7 .*no such data set"):
-        RoleContainers(engine, made, "a").begun(30)
+        RoleContainers(engine, made, "a").begun(seconds)
