@@ -155,6 +155,7 @@ def sealed(document: Any) -> str:
 
 
 def unsealed(text: str) -> Any:
+    """The document that ``sealed`` has made base64. A ValueError if the text is something else."""
     return json.loads(base64.b64decode(text, validate=True))
 
 

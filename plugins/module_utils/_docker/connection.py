@@ -83,9 +83,8 @@ class Connection:
     @contextmanager
     def _asking(self, what: str, subject: str = "") -> Iterator[Any]:
         """Lend a client, and turn its error into one sentence: what failed, for which container, and why."""
-        from urllib3.exceptions import (
-            HTTPError,
-        )  # a library of the SDK, which passes on its errors in the middle of an answer
+        # The SDK lets errors of this library through while it reads an answer.
+        from urllib3.exceptions import HTTPError
 
         errors = self._sdk.errors
         try:

@@ -171,7 +171,7 @@ class ContainerRequests(Connection):
         since: int = 0,
         timestamps: bool = False,
         most: int = LONGEST_LOG,
-        deadline: float | None = None,
+        deadline: float = math.inf,
     ) -> str:
         """Both output streams in the order of writing, with visible control characters; only the end of a log longer than ``most``.
 
@@ -183,7 +183,7 @@ class ContainerRequests(Connection):
             # The SDK's own call holds the whole log in memory, or waits without a deadline.
             answer = client._get(client._url("/containers/{0}/logs", identity), params=params, stream=True)
             client._raise_for_status(answer)
-            pieces = until(answer.iter_content(CHUNK), math.inf if deadline is None else deadline)
+            pieces = until(answer.iter_content(CHUNK), deadline)
             text = last(unframed(pieces), most).decode("utf-8", "replace")
             # A connection whose answer is not read to its end is not used again.
             answer.close()

@@ -28,15 +28,17 @@ COUNTING = 5
 
 def present(engine: Engine, plan: Plan, check: bool) -> Json:
     """Create the session's network as in the plan, unless it exists. The network of the agents exists."""
-    wanted, exists, identity = shape(plan.network), plan.network.is_of_host, ""
+    wanted, is_of_host = shape(plan.network), plan.network.is_of_host
     if plan.network.driver == "overlay" and not _manages(engine):
         # A worker can list an overlay that no longer exists, and cannot create an overlay.
         message = "An overlay network can only be created on a Swarm manager; run provision_agents.yml, or run this on a manager."
         raise StateError(message, engine.agent)
-    for network in [] if exists else engine.networks(everyone=True):
-        if network["Name"] == plan.network.name:
-            _check(network, plan)
-            exists, identity = True, identity or network["Id"]
+    listed = [] if is_of_host else engine.networks(everyone=True)
+    found = [network for network in listed if network["Name"] == plan.network.name]
+    for network in found:
+        _check(network, plan)
+    exists = is_of_host or bool(found)
+    identity = found[0]["Id"] if found else ""
     if not exists and not check:
         identity = engine.create_network(plan.network.name, network_body(plan.network))
     return {
