@@ -192,6 +192,7 @@ class Store:
         return [Holding._make(values) for values in self._db.execute(query, (since,))]
 
     def forget(self, row: Row) -> None:
+        self._db.execute("UPDATE holding SET ended = ? WHERE session = ? AND ended IS NULL", (row.changed, row.id))
         for table in ("requester", "launch", "history"):
             self._db.execute(f"DELETE FROM {table} WHERE session = ?", (row.id,))
         self._db.execute("DELETE FROM session WHERE id = ?", (row.id,))
@@ -226,8 +227,8 @@ class Store:
         return [row.plan for row in self.holding() if row.plan]
 
     def adopted(self) -> List[Row]:
-        """Running sessions that are known from their labels alone."""
-        return self._select("state = ? AND request = 'null'", (RUNNING,))
+        """Running sessions that are known from their labels alone: one with a damaged request still has its plan."""
+        return self._select("state = ? AND request = 'null' AND plan = 'null'", (RUNNING,))
 
     def states(self) -> Dict[str, str]:
         """The state of every session ever recorded, by its id."""

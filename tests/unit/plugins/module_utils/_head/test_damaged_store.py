@@ -26,6 +26,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.row import R
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import DamagedStoreError, Store, lock_holders
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, Recording
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 
 PLAN = plan(request(cluster_size=2), "aa")
 AGENTS = carried_out([agent("a")], PLAN)
@@ -89,16 +90,36 @@ def test_a_damaged_store_says_which_file_to_move_and_a_session_ends_by_its_label
     assert ended["session"]["state"] == states.TERMINATED
 
 
+def damage_row(path: Path, **columns: Any) -> None:
+    with closing(sqlite3.connect(path)) as damaged:
+        for column, value in columns.items():
+            damaged.execute(f"UPDATE session SET {column} = ?", (value,))
+        damaged.commit()
+
+
 @pytest.mark.parametrize("column", ["plan", "request", "holder"])
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"containers": [5]}', '{"session": {}, "containers": []}'])
 def test_a_damaged_row_stops_no_command_and_its_session_ends_by_its_labels(path: Path, column: str, text: str) -> None:
-    with closing(sqlite3.connect(path)) as damaged:
-        damaged.execute(f"UPDATE session SET {column} = ?", (text,))
-        damaged.commit()
+    damage_row(path, **{column: text})
     with Store.opened(str(path.parent)) as store:
         assert launch(store, request(name="other"), context(*AGENTS)).verdict == "placed"
     assert recorded(path, "terminating", name="train")["session"]["id"] == SESSION
     assert recorded(path, "terminated", id=SESSION)["session"]["state"] == states.TERMINATED
+
+
+def test_a_session_with_a_damaged_request_is_not_forgotten(path: Path) -> None:
+    damage_row(path, request="{")
+    with Store.opened(str(path.parent)) as store:
+        store.save(store.need(SESSION))
+        adopt(store, [agent("a")], now=2.0)
+        assert store.need(SESSION).plan == PLAN
+
+
+def test_a_session_that_is_forgotten_holds_nothing_more(path: Path) -> None:
+    damage_row(path, request="null", plan="null")
+    with Store.opened(str(path.parent)) as store:
+        adopt(store, [agent("a")], now=2.0)
+        assert [one.ended for one in store.holdings(since=-1.0)] == [1.0]
 
 
 def test_a_damaged_store_knows_no_session_without_labels(path: Path) -> None:
