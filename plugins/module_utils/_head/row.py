@@ -86,7 +86,7 @@ def _parsed(kind: Type[Document], text: str) -> Any:
 _PARSERS: Dict[str, Callable[[str], Any]] = {
     "request": partial(_parsed, Request),
     "plan": partial(_parsed, Plan),
-    "holder": json.loads,
+    "holder": lambda text: None if text == "null" else {**json.loads(text)},
 }
 
 

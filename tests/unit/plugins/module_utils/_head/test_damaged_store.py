@@ -27,6 +27,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import DamagedStoreError, Store, lock_holders
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, Recording
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
+from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import keep_up
+from ansible_collections.cluster.compute.plugins.module_utils._steps.sessions import list_all
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 
 PLAN = plan(request(cluster_size=2), "aa")
 AGENTS = carried_out([agent("a")], PLAN)
@@ -98,11 +101,17 @@ def damage_row(path: Path, **columns: Any) -> None:
 
 
 @pytest.mark.parametrize("column", ["plan", "request", "holder"])
-@pytest.mark.parametrize("text", ["", "{", "[1]", '{"containers": [5]}', '{"session": {}, "containers": []}'])
+@pytest.mark.parametrize("text", ["", "{", "[1]", "5", '{"containers": [5]}', '{"session": {}, "containers": []}'])
 def test_a_damaged_row_stops_no_command_and_its_session_ends_by_its_labels(path: Path, column: str, text: str) -> None:
     damage_row(path, **{column: text})
     with Store.opened(str(path.parent)) as store:
         assert launch(store, request(name="other"), context(*AGENTS)).verdict == "placed"
+    head = Head(str(path.parent))
+    listed = list_all(head, owner="alice", ended=True)["sessions"]
+    assert "train" in [session["name"] for session in listed]
+    keep_up(head, "alice", [], 30, "1G")
+    with Store.opened(str(path.parent)) as store:
+        assert launch(store, request(cluster_size=2), context(*AGENTS)).session.id == SESSION
     assert recorded(path, "terminating", name="train")["session"]["id"] == SESSION
     assert recorded(path, "terminated", id=SESSION)["session"]["state"] == states.TERMINATED
 
