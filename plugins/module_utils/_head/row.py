@@ -181,7 +181,8 @@ def row_of(values: Any) -> Row:
             pairs[name] = parse(pairs[name])
         except (ValueError, TypeError, LookupError, AttributeError):
             # A damaged row must not stop the commands for all sessions. The labels of its containers say the rest.
-            pairs[name] = None
+            # A holder that cannot be read still holds the session until its lease ends.
+            pairs[name] = {} if name == "holder" else None
     return Row(**pairs)
 
 

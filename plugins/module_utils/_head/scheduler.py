@@ -116,12 +116,12 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
 def _existing(store: Store, row: Row, request: Request, context: Context) -> Decision | None:
     """What to do about a session of that name that is past PENDING; None when the name is free again."""
     if row.state in states.LAUNCHING or row.state == states.TERMINATING:
-        if row.state == states.TERMINATING and not row.holder:
+        if row.state == states.TERMINATING and row.holder is None:
             store.change(row, states.TERMINATED, context.now, "the rest of it is removed")
             return None
         return Decision("held", row, reason=_held(row))
     launched = _running_plan(store, row, request, context)
-    if row.holder and not is_lost(row, context.now, context.takeover):
+    if row.holder is not None and not is_lost(row, context.now, context.takeover):
         return Decision("held", row, reason=_held(row))
     limited = _with_limits(store, row, launched, request, context.site)
     observed = [(agent.name, container) for agent in context.agents for container in agent.containers]
@@ -130,7 +130,7 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     moved, moves = relocated(store, row, limited, request.with_sizes(sizes), context)
     missing, changes_size = _missing(moved, up), request.sizes != sizes
     # A controller that was lost may have left containers that run and do not name all members.
-    is_lacking = bool(missing or changes_size or row.holder or strangers(row, moved, context.agents))
+    is_lacking = bool(missing or changes_size or row.holder is not None or strangers(row, moved, context.agents))
     _check_reachable(row, moved.containers if changes_size else missing, context)
     paused = {(agent, container.id) for agent, container in observed if container.state == PAUSED}
     dead = _missing(moved, up | paused)
@@ -342,7 +342,7 @@ def _planned(row: Row, request: Request, placement: Placement, allocation: Alloc
 def _held(row: Row) -> str:
     holder: Mapping[str, object] = row.holder or {}
     doing = {states.TERMINATING: "ended", states.RUNNING: "repaired"}.get(row.state, "launched")
-    who = f"{holder.get('user')}@{holder.get('host')} (process {holder.get('pid')})"
+    who = f"{holder.get('user')}@{holder.get('host')} (process {holder.get('pid')})" if holder else "another controller"
     return f"session {row.name} is being {doing} by {who}"
 
 

@@ -131,6 +131,18 @@ def test_a_session_that_is_forgotten_holds_nothing_more(path: Path) -> None:
         assert [one.ended for one in store.holdings(since=-1.0)] == [1.0]
 
 
+@pytest.mark.parametrize("text", ["{", "[1]", "5", "{}"])
+@pytest.mark.parametrize("state", [states.RUNNING, states.TERMINATING])
+def test_an_unknown_holder_keeps_its_session_until_its_lease_ends(path: Path, state: str, text: str) -> None:
+    damage_row(path, holder=text, lease=1500.0, state=state)
+    doing = "repaired" if state == states.RUNNING else "ended"
+    with Store.opened(str(path.parent)) as store:
+        held = launch(store, request(cluster_size=2), context(*AGENTS, now=1400.0))
+        assert (held.verdict, held.reason) == ("held", f"session train is being {doing} by another controller")
+        after = launch(store, request(cluster_size=2), context(*AGENTS, now=1501.0))
+    assert after.verdict == ("repair" if state == states.RUNNING else "placed")
+
+
 def test_a_damaged_store_knows_no_session_without_labels(path: Path) -> None:
     overwritten(path)
     begun = recorded(path, "terminating", name="other")
