@@ -96,8 +96,8 @@ class _Pass:
         lost: List[Json] = []
         with self._keeping_failure():
             lost = self._keep_order(reports)
-        finished = [*self._finished(listed), *(one for one in lost if one["action"] == "end")]
-        # A session that is over may have lost an agent, too.
+        finished = [*(one for one in lost if one["action"] == "end"), *self._finished(listed)]
+        # If a session that has ended by itself has also lost an agent, its own end is the reason.
         for session in {session["id"]: session for session in finished}.values():
             with self._keeping_failure():
                 lease = int(self._settings["session_launch_timeout"])

@@ -298,14 +298,8 @@ def test_losses_without_their_form_are_refused(monkeypatch: pytest.MonkeyPatch) 
 
 DEAD = {"hostname": "main1", "agent": "a", "state": "missing"}
 OVER: Json = {
-    **{
-        "id": ROW["id"],
-        "name": "train",
-        "owner": "alice",
-        "state": "RUNNING",
-        "containers": [DEAD],
-        "degraded": ["main1"],
-    },
+    **{"id": ROW["id"], "name": "train", "owner": "alice", "state": "RUNNING"},
+    **{"containers": [DEAD], "degraded": ["main1"]},
     **{"on_failure": "terminate", "terminate_when_done": False, "requested_here": False, "held": False, "holder": None},
 }
 RUNS = {**OVER, "containers": [{**DEAD, "state": "running"}], "degraded": []}
@@ -337,13 +331,18 @@ def test_a_pass_ends_what_is_over_at_a_second_look_and_what_no_other_controller_
     assert [one["session"] for one in begun] == [ROW["id"]] * is_ended
 
 
-def test_in_check_mode_a_pass_names_each_session_that_it_would_end_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_that_is_over_and_has_lost_an_agent_ends_once_for_its_own_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     record = {"changed": True, "session": ROW, "remove": [], "waiting": 0}
     lost = {**OVER, "action": "end", "reason": "x", "nodes": {}, "shared": False}
     script = {"sessions.list_all": {"sessions": [OVER]}, "session.record": record, "queue.keep_up": {"lost": [lost]}}
-    play = passing(monkeypatch, **script)
+    play = passing(monkeypatch, **script, containers={"changed": True})
     play.check = True
     assert (make_pass(play), play.lines.count("Session train would be terminated.")) == (True, 1)
+    play.check = False
+    make_pass(play)
+    assert [one["reason"] for one in options_of(play, "session.record") if one["state"] == "terminating"] == ["", ""]
 
 
 def reported(play: Any) -> str:
