@@ -51,7 +51,7 @@ def note_agents(store: Store, agents: Iterable[Agent], now: float) -> None:
             store.execute("INSERT OR REPLACE INTO agent VALUES (?, ?, NULL)", (agent.name, agent.node))
         else:
             store.execute("INSERT OR IGNORE INTO agent VALUES (?, '', NULL)", (agent.name,))
-            store.execute("UPDATE agent SET silent = min(ifnull(silent, ?1), ?1) WHERE name = ?2", (now, agent.name))
+            store.execute("UPDATE agent SET silent = min(ifnull(silent, ?), ?) WHERE name = ?", (now, now, agent.name))
 
 
 def note_nodes(store: Store, agents: Iterable[Agent]) -> None:
