@@ -70,7 +70,7 @@ def _hidden(name: str) -> Callable[..., None]:
 class _Lasting:
     """A stream whose other end may close, or whose disk may be full: the run goes on without it.
 
-    An error would end the thread of Ansible that reads what workers show and return, and the run would wait for ever.
+    An error would end the thread of Ansible that reads what workers show and return, and the run would wait forever.
     """
 
     def __init__(self, stream: Any) -> None:

@@ -105,7 +105,7 @@ def _remedy(error: OSError, path: str) -> str:
 def _opened(path: str) -> Iterator[int]:
     """A directory, open for the time of the context. Root opens each part by itself, so that none can become a link meanwhile."""
     if path.strip("/") == "dev":  # root would replace /dev/null or /dev/stdout
-        raise OSError(errno.EINVAL, "its directory is that of devices")
+        raise OSError(errno.EINVAL, "it is in /dev, the directory of devices")
     parts = path.split("/")[1:] if os.geteuid() == 0 else [path]
     handle = os.open("/", DIRECTORY)
     try:

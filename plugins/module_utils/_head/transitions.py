@@ -155,7 +155,7 @@ def _note_ends(store: Store, row: Row, change: Change) -> str:
 
 
 def catch_up(store: Store, agents: Sequence[Agent], site: SitePolicy, now: float, takeover: str = "") -> None:
-    """Record what has become of sessions without a command: adopted, lost by their controllers, over, or in the queue in vain."""
+    """Adopt sessions, give up the launches of lost controllers, and end the sessions that are over or wait in vain."""
     adopt(store, agents, now)
     expire(store, now, takeover)
     end_over(store, agents, now)

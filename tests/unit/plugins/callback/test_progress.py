@@ -71,7 +71,7 @@ def test_the_end_of_the_terminal_ends_the_workers_of_ansible_too(
 
 @pytest.mark.parametrize("lost", ["/dev/full", "pipe"])
 def test_a_run_whose_output_is_lost_goes_on_to_its_end(lost: str, checkout: Path, tmp_path: Path) -> None:
-    """As after ``| head -n 1``, or with a log on a full disk: Ansible would wait for ever for a result that it no longer reads."""
+    """As after ``| head -n 1``, or with a log on a full disk: Ansible would wait forever for a result that it no longer reads."""
     given = {
         "session_state_dir": tmp_path,
         "agent_docker_host": f"unix://{tmp_path}/none",

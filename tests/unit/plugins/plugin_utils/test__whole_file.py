@@ -41,7 +41,7 @@ def test_a_link_or_a_pipe_in_the_place_of_the_file_is_replaced(tmp_path: Path) -
 
 @pytest.mark.parametrize("name", ["null", "stdout"])
 def test_no_device_of_the_machine_is_replaced(name: str) -> None:
-    message = f"/dev/{name} cannot be written: its directory is that of devices; name another file."
+    message = f"/dev/{name} cannot be written: it is in /dev, the directory of devices; name another file."
     with pytest.raises(ComputeError, match=exactly(message)):
         write(f"/dev/{name}", "x\n", 0o644, check=True)
 
