@@ -195,10 +195,10 @@ def session_id(value: object, sender: str) -> str:
 
 
 def _check_names(document: Json) -> None:
-    """Raise LookupError for a session or a container without a name."""
+    """Raise LookupError for a session, a container or an app without a name, or a network without a driver."""
     for name in ("id", "name", "owner"):
         document["session"][name]
-    document["session"]["user"]["name"]
+    document["session"]["user"]["name"], document["network"]["driver"], [app["name"] for app in document["apps"]]
     for container in document["containers"]:
         container["hostname"]
 

@@ -10,6 +10,7 @@ from typing import Any, Sequence
 
 from ...module_utils._core import arrival, states
 from ...module_utils._core.documents import Json
+from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
 from ...module_utils._text.views import session_document
 from .. import _notification as notification
@@ -44,11 +45,19 @@ def record_result(play: Play, session: Json, result: str, reason: str) -> None:
 
 
 def keep_result(artifacts: Artifacts, result: str, reason: str) -> None:
-    """Write the result of the batch command into C(session.json), if that file exists; empty while the command runs."""
-    content = artifacts.read(DOCUMENT)
-    if content is not None:
-        document = arrival.session_document(content, f"{artifacts.folder}/{DOCUMENT}")
+    """Write the result of the batch command into C(session.json), if it can be read; empty while the command runs."""
+    document = kept_document(artifacts)
+    if document:
         artifacts.write_json(DOCUMENT, {**document, "command": {"result": result, "reason": reason}})
+
+
+def kept_document(artifacts: Artifacts) -> Json:
+    """What C(session.json) has; empty if it is missing or damaged, so that the next launch writes it."""
+    content = artifacts.read(DOCUMENT) or b""
+    try:
+        return arrival.session_document(content, artifacts.folder)
+    except ComputeError:
+        return {}
 
 
 def record_running(play: Play, plan: Plan, added: Sequence[Json]) -> str:

@@ -19,6 +19,7 @@ from .._artifacts import DOCUMENT, Artifacts
 from .._secrets import delivered as delivered_secrets
 from .._ssh_identity import ID_CONTAINER, SessionIdentity
 from .play import Play, StepError
+from .record import kept_document
 
 # The files that a controller needs of a session that runs. All but the secret can be written again.
 _NEEDED = (ID_CONTAINER, "known_hosts", DOCUMENT, "ssh_config")
@@ -116,11 +117,11 @@ def restore_files(play: Play, plan: Plan, session: Json) -> List[str]:
     if artifacts.session != plan.session.id:
         play.warn(_NO_KEYS % (plan.session.name, artifacts.folder))
         return []
-    missing = [name for name in _NEEDED if artifacts.read(name) is None]
+    missing = [name for name in _NEEDED if not (kept_document(artifacts) if name == DOCUMENT else artifacts.read(name))]
     if missing and not play.check:
         route = play.route_to(plan.main.agent)
         SessionIdentity.of(plan, artifacts, check=False).keep({}, route, check=False, diff=False)
-        if artifacts.read(DOCUMENT) is None:
+        if DOCUMENT in missing:
             address = play.address_of(plan.main.agent)
             artifacts.write_json(DOCUMENT, session_document(plan, session, address, {}, artifacts.folder))
         play.warn(shared_config.update(artifacts.base))

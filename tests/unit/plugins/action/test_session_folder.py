@@ -28,6 +28,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import qu
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import place
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.placed import Asked
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.play import Play
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.record import keep_result
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Avoided, Reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.start import restore_files
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.terminate import terminate
@@ -152,6 +153,21 @@ def test_files_that_the_controller_lost_are_written_again(lost: tuple[str, ...],
     gone = lost if check else ()
     assert [name for name in LOST if after[name] is None] == list(gone)
     assert all(after[name] == before[name] for name in LOST if name not in (*gone, "id_container"))
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", "[" * 100_000])
+def test_a_launch_writes_a_damaged_document_of_a_running_session_again(content: str, tmp_path: Path) -> None:
+    """A launch with a next command first empties the result of the former one there."""
+    made = plan(request(cluster_size=2), "aa")
+    artifacts = Artifacts(str(tmp_path), made.session.name)
+    artifacts.identity(made.session.id, create=True)
+    restored(made, tmp_path)
+    before = artifacts.read("session.json")
+    (tmp_path / made.session.name / "session.json").write_text(content)
+    keep_result(artifacts, "", "")
+    assert restored(made, tmp_path, check=True) == restored(made, tmp_path) == (["session.json"], [])
+    assert artifacts.read("session.json") == before
+    assert restored(made, tmp_path) == ([], [])
 
 
 def test_keys_that_the_controller_lost_are_not_replaced(tmp_path: Path) -> None:

@@ -43,7 +43,8 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     folder = tmp_path / "base" / "train"
     folder.mkdir(parents=True, mode=0o700)
     session = {"id": SESSION, "name": "train", "owner": "alice", "user": {"name": "work"}}
-    (folder / "session.json").write_text(json.dumps({"session": session, "containers": []}))
+    document = {"session": session, "network": {"driver": "bridge"}, "containers": [], "apps": []}
+    (folder / "session.json").write_text(json.dumps(document))
     return Shell(str(tmp_path / "base"), "train")
 
 

@@ -30,7 +30,9 @@ REPORT = {
 }
 DOCUMENT = {
     "session": {"id": SESSION, "name": "train", "owner": "alice", "user": {"name": "work"}},
+    "network": {"driver": "bridge"},
     "containers": [{"hostname": "main1", "agent": "a", "address": "10.0.0.2"}],
+    "apps": [{"name": "lab"}],
 }
 EVIL = "x\n    ProxyCommand touch /tmp/x"
 PLACES_OF_PLAN = [
@@ -155,7 +157,14 @@ def test_what_is_no_document_is_refused(document: object) -> None:
 
 @pytest.mark.parametrize(
     "place",
-    [("session", "id"), ("session", "name"), ("session", "user", "name"), ("containers", 0, "hostname")],
+    [
+        ("session", "id"),
+        ("session", "name"),
+        ("session", "user", "name"),
+        ("network", "driver"),
+        ("containers", 0, "hostname"),
+        ("apps", 0, "name"),
+    ],
     ids=str,
 )
 def test_a_document_of_a_session_has_names(place: tuple[Any, ...]) -> None:
