@@ -197,9 +197,9 @@ def arguments(asked: argparse.Namespace, document: dict[str, Any]) -> list[str]:
     """The arguments of ssh for what is asked in a session with this document."""
     hosts = document["hosts"] if asked.all else asked.hosts
     if asked.verb == "connect":
-        # On the network of the hosts, all containers listen at the port that main1 publishes, which comes first.
-        port = document["apps"][0]["port"] if document["network"]["driver"] == "host" else 22
-        return ["-W", "%s:%d" % (hosts[0], port), "--", "main1"]
+        # On the network of the hosts, all containers listen at the port of ssh that main1 publishes.
+        apps = {app["name"]: app.get("port") for app in document["apps"]}
+        return ["-W", f"{hosts[0]}:{apps['ssh'] if document['network']['driver'] == 'host' else 22}", "--", "main1"]
     if asked.verb == "enter" and not asked.words:
         return [*(["-t"] if sys.stdin.isatty() else []), "--", "main1"]
     if asked.verb == "exec" and (asked.all or len(hosts) > 1):

@@ -208,6 +208,7 @@ def test_no_word_of_the_caller_is_an_option_of_ssh(
 def test_a_connection_leads_to_the_port_of_the_session_on_the_network_of_the_hosts(front_end: ModuleType) -> None:
     """There, the server of the host itself has port 22."""
     document = {**document_of("main1", "sub1"), "network": {"driver": "host"}}
+    document["apps"].insert(0, {"name": "lab", "port": 30001})
     for host in ("main1", "sub1"):
         words = front_end.arguments(front_end.parsed(["connect", "train", host]), document)
         assert words == ["-W", f"{host}:30000", "--", "main1"]
