@@ -18,13 +18,14 @@ APPS = [
     {"name": "lab", "port": 30001, "tunnel": "ssh -N -F x -L 30001:main1:8888 main1"},
     {"name": "open", "port": 30002, "tunnel": "ssh -N -F x -L 30002:main1:80 main1"},
 ]
+DOCUMENT = {"session": {"user": {"name": "work"}}, "network": {"driver": "bridge"}, "containers": [], "apps": []}
 
 
 def session(home: Path, name: str, *, proxy: bool = True) -> Path:
     """The files of a session."""
     folder = home / ".cluster-compute" / name
     folder.mkdir(parents=True)
-    document = {"containers": [{"hostname": "main1"}, {"hostname": "sub1"}], "apps": APPS}
+    document = {**DOCUMENT, "containers": [{"hostname": "main1"}, {"hostname": "sub1"}], "apps": APPS}
     (folder / "session.json").write_text(json.dumps(document))
     (folder / "apps").write_text("lab http://127.0.0.1:30001/lab?token=abc\nopen http://192.0.2.1:30002/ 0f1e\n")
     (folder / "ssh_config").write_text(f"Host main1\n  HostName 127.0.0.1\n{'  ProxyJump node1' if proxy else ''}\n")

@@ -68,5 +68,5 @@ def _names(asked: argparse.Namespace, verb: str, before: Sequence[str]) -> List[
     chosen = [word for word in before if word in known]
     if not chosen or verb == "down":
         return [name + ":" for name in known] if verb == "cp" else known
-    document = places.document(asked, chosen[0])
-    return list({"open": [app["name"] for app in apps_of(document)], "scale": []}.get(verb, document["hosts"]))
+    document = {"hosts": []} if verb == "scale" else places.document(asked, chosen[0])
+    return [app["name"] for app in apps_of(document)] if verb == "open" else list(document["hosts"])

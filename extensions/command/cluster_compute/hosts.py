@@ -21,8 +21,8 @@ from .run import play, play_all, report, shown
 from .words import MisuseError, check_name
 
 HOSTS, SESSION = Path("hosts.yml"), Path("session.yml")
-# A user, a name or an address, which may be of IPv6, and a port.
-ADDRESS = re.compile(r"(?ai)(?:(\w[\w.-]*)@)?(\w[\w.-]*|[\da-f:]*:[\da-f:]*:[\da-f:.]*)(?::(\d{1,5}))?")
+# A user, a name or an address, which may be of IPv6 and in brackets, and a port.
+ADDRESS = re.compile(r"(?ai)(?:(\w[\w.-]*)@)?(\[)?(\w[\w.-]*|[\da-f:]*:[\da-f:]*:[\da-f:.]*)(?(2)\])(?::(\d{1,5}))?")
 EMPTY = "# Hosts that run sessions: docs/agents.md describes their variables.\nagents:\n  hosts:\n"
 # The second part is the indentation of the first host.
 GROUP = re.compile(r"^agents:\n(?: *#.*\n)*( +)hosts:\n(?=(?: *(?:#.*)?\n)*(?:(\1 +)\S)?)", re.MULTILINE)
@@ -45,8 +45,6 @@ def _list(asked: argparse.Namespace) -> int:
 
 def _add(asked: argparse.Namespace) -> int:
     file = Path(asked.inventory[-1]) if asked.inventory else HOSTS
-    if not asked.addresses or (asked.host and len(asked.addresses) > 1):
-        raise MisuseError("hosts add needs [USER@]ADDRESS, and --name is for a single one")
     entries = entries_of(asked.addresses, asked.host or "")
     former = file.read_text(encoding="utf-8", errors="surrogateescape") if file.exists() else ""
     text = with_hosts(former or EMPTY, entries, head=bool(asked.head))
@@ -64,12 +62,14 @@ def entries_of(addresses: Sequence[str], name: str = "") -> Dict[str, str]:
     entries = {}
     for address in addresses:
         found = ADDRESS.fullmatch(address)
-        if not found:
-            raise MisuseError(f"{address!r} is no [USER@]ADDRESS[:PORT] of a host")
-        user, host, port = found.groups()
+        if not found or not 0 < int(found[4] or 22) < 65536:
+            raise MisuseError(f"{address!r} is not a host's [USER@]ADDRESS[:PORT]")
+        user, _bracket, host, port = found.groups()
         login = {"ansible_user": user, **({"agent_users": [user]} if user != "root" else {})} if user else {}
         place = {"ansible_host": host, **({"ansible_port": int(port)} if port else {})}
         entries[name or host] = f"{json.dumps(name or host)}: {json.dumps({**place, **login})}\n"
+    if len(entries) < max(1, len(addresses)):
+        raise MisuseError("each host needs an address and a name of its own; hosts add --name names a single host")
     return entries
 
 
@@ -83,7 +83,7 @@ def with_hosts(text: str, entries: Dict[str, str], *, head: bool = False) -> str
         raise MisuseError(f"{', '.join(known)}: the inventory has it already; hosts provision makes it an agent")
     if not group or (head and re.search(r"^head:", text, re.MULTILINE)):
         raise MisuseError(f"the inventory has another form, or a head already: add the hosts by hand:\n{lines}")
-    text = f"{text[: group.end()]}{lines}{text[group.end() :]}".rstrip() + "\n"
+    text = re.sub(r"(?<!\n)\Z", "\n", f"{text[: group.end()]}{lines}{text[group.end() :]}")
     return text + (f"head:\n  hosts:\n    {json.dumps(next(iter(entries)))}:\n" if head else "")
 
 

@@ -93,9 +93,10 @@ def document_of(folder: Path, missing: str, *hosts: str) -> Dict[str, Any]:
     try:
         document: Dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         document["hosts"] = [container["hostname"] for container in document["containers"]]
+        document["network"]["driver"], document["session"]["user"]["name"], [app["name"] for app in document["apps"]]
     except (FileNotFoundError, NotADirectoryError):
         raise MisuseError(missing) from None
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         raise MisuseError(f"{file} is damaged: launch session {folder.name} again, which writes it") from None
     for host in set(hosts).difference(document["hosts"]):
         raise MisuseError(f"session {folder.name} has no container {host}: it has {', '.join(document['hosts'])}")

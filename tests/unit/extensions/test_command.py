@@ -21,7 +21,7 @@ from cluster_compute import places
 from cluster_compute.__main__ import main
 from cluster_compute.verbs import read
 from command_schema import checked
-from typed_command import PLAYBOOKS, refusal, session, shown
+from typed_command import DOCUMENT, PLAYBOOKS, refusal, session, shown
 
 ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.usefixtures("home")
@@ -315,13 +315,19 @@ def test_ssh_reads_the_configuration_of_the_session(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize(
-    "content", ["{", "[]", "{}", '{"containers": [1], "apps": []}', '{"containers": null}', "\udc80"]
+    "content",
+    [
+        *("{", "[]", "{}", '{"containers": [1], "apps": []}', '{"containers": null}', "\udc80", "[" * 100_000),
+        *(json.dumps({name: DOCUMENT[name] for name in DOCUMENT if name != lost}) for lost in DOCUMENT),
+        json.dumps({**DOCUMENT, "apps": [{"port": 1}]}),
+    ],
 )
 def test_a_damaged_document_of_a_session_is_named(capsys: pytest.CaptureFixture[str], home: Path, content: str) -> None:
     file = session(home, "train") / "session.json"
     file.write_bytes(content.encode(errors="surrogateescape"))
     for words in (["open"], ["open", "train", "lab"], ["--show", "ssh"]):
         assert refusal(capsys, *words) == f"{file} is damaged: launch session train again, which writes it"
+    assert main(["completion", "words", "--", "scale", "train", ""]) == 0, "scale needs no document"
 
 
 def test_a_damaged_line_of_an_app_hides_no_other(capsys: pytest.CaptureFixture[str], home: Path) -> None:
@@ -371,7 +377,7 @@ def test_a_browser_opens_the_app_that_was_named(
     for words in (["open", "train"], ["open", "train", "open"], ["open", "lab", "--no-wait"]):
         assert main([*words, "--browser"]) == 0
     assert opened == ["http://192.0.2.1:30002/", "http://127.0.0.1:30001/lab?token=abc"]
-    (folder / "session.json").write_text('{"containers": [], "apps": []}')
+    (folder / "session.json").write_text(json.dumps(DOCUMENT))
     capsys.readouterr()
     assert main(["open", "train", "--browser"]) == 0
     assert capsys.readouterr().out == "The session has no app.\n"

@@ -21,7 +21,7 @@ from cluster_compute import places
 from cluster_compute.__main__ import main
 from cluster_compute.verbs import VERBS
 from command_schema import SCHEMA, checked
-from typed_command import refusal, session
+from typed_command import DOCUMENT, refusal, session
 
 ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.usefixtures("home")
@@ -152,7 +152,7 @@ def test_hosts_are_added_to_the_inventory(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(
-    "text", ["agents:\n    hosts:\n        node1: {}", "agents:\n  hosts:\n\n   # Mine.\n   node1:\n"]
+    "text", ["agents:\n    hosts:\n        node1: {}", "agents:\n  hosts:\n\n   # Mine.\n   node1:\n# End.\n\n\n"]
 )
 def test_hosts_are_added_at_the_indentation_and_after_the_end_of_the_inventory(text: str) -> None:
     Path("hosts.yml").write_text(text)
@@ -160,13 +160,15 @@ def test_hosts_are_added_at_the_indentation_and_after_the_end_of_the_inventory(t
     read = inventory("hosts.yml")
     assert sorted(read["agents"]["hosts"]) == ["node1", "node2"]
     assert read["head"]["hosts"] == ["node2"]
+    assert text.rpartition("node1")[2] in Path("hosts.yml").read_text()
 
 
 def test_the_address_of_a_host_may_have_the_port_of_ssh() -> None:
-    assert main(["hosts", "add", "alice@node1:2222", "fd00::22", "--no-provision"]) == 0
+    assert main(["hosts", "add", "alice@node1:2222", "fd00::22", "[fd00::23]:22", "--no-provision"]) == 0
     assert inventory("hosts.yml")["_meta"]["hostvars"] == {
         "node1": {"ansible_host": "node1", "ansible_port": 2222, "ansible_user": "alice", "agent_users": ["alice"]},
         "fd00::22": {"ansible_host": "fd00::22"},
+        "fd00::23": {"ansible_host": "fd00::23", "ansible_port": 22},
     }
 
 
@@ -222,8 +224,10 @@ def test_an_inventory_that_is_not_understood_stays_as_it_is(capsys: pytest.Captu
     text = Path("hosts.yml").read_text()
     message = "node1: the inventory has it already; hosts provision makes it an agent"
     assert refusal(capsys, "hosts", "add", "node1") == message
-    for words in (["a b"], ["x;id@host"], ["{{x}}"], [], ["a", "b", "--name", "c"]):
-        refusal(capsys, "hosts", "add", *words)
+    for word in ("a b", "x;id@host", "{{x}}", "a:0", "a:65536", "[fd00::23", "fd00::23]:22"):
+        assert refusal(capsys, "hosts", "add", word) == f"{word!r} is not a host's [USER@]ADDRESS[:PORT]"
+    for words in ([], ["a", "b", "--name", "c"], ["nat:2201", "nat:2202"]):
+        assert refusal(capsys, "hosts", "add", *words).startswith("each host needs an address and a name of its own")
     assert Path("hosts.yml").read_text() == text
 
 
@@ -353,13 +357,17 @@ def completed(capsys: pytest.CaptureFixture[str], *before: str) -> list[str]:
 
 
 def test_words_complete_a_line(capsys: pytest.CaptureFixture[str], home: Path) -> None:
-    session(home, "train")
+    file = session(home, "train") / "session.json"
     assert completed(capsys) == completed(capsys, "") == list(VERBS)
     assert completed(capsys, "--lo") == ["--local"]
     assert completed(capsys, "--json", "ssh", "") == ["train"]
     assert completed(capsys, "ssh", "train", "") == ["main1", "sub1"]
     assert completed(capsys, "open", "train", "") == ["lab", "open"]
     assert completed(capsys, "cp", "x", "") == ["train:"]
+    file.write_text(
+        json.dumps({**DOCUMENT, "containers": [{"hostname": "main1"}], "apps": [{"name": "lab", "tunnel": 1}]})
+    )
+    assert completed(capsys, "ssh", "train", "") == ["main1"], "apps do not matter"
     assert {"--many", "--local"} < set(completed(capsys, "down", "--"))
     assert completed(capsys, "hosts", "") == ["add", "ls", "provision"]
     assert completed(capsys, "up", "") == [], "the shell completes files"
