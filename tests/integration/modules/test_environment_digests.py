@@ -19,6 +19,7 @@ import pytest
 from controller import ROOT
 from docker.errors import ImageNotFound
 from engine_lab import run_step
+from locks import lock
 
 FOLDER = ROOT / "roles/image/files/environments/pytorch"
 LAB = "cluster-compute/lab:1.0"
@@ -48,7 +49,9 @@ def name(engine_host: str) -> Iterator[str]:
 
 def built(engine_host: str, folder: Path, name: str, **arguments: str) -> dict[str, Any]:
     given = {"BASE": LAB, **arguments}
-    return run_step("image.build", name=name, path=str(folder), build_arguments=given, docker_host=engine_host)
+    # A test of a launch that builds this image removes it.
+    with lock("environment-lab"):
+        return run_step("image.build", name=name, path=str(folder), build_arguments=given, docker_host=engine_host)
 
 
 def test_a_package_with_its_digest_is_installed(engine_host: str, folder: Path, name: str) -> None:

@@ -29,6 +29,7 @@ from app_pages import (
     urls,
 )
 from controller import SMALL, Controller, Done, Session, run_playbook
+from locks import lock
 from selenium.webdriver.chrome.webdriver import WebDriver
 from servers import until
 
@@ -53,18 +54,20 @@ def launch(controller: Controller) -> Done:
     """A session of two containers with three apps, launched with all that Ansible can print. The launch builds its image."""
     images.environment("lab")
     apps = ["jupyterlab", "terminal", WEB]
-    # The build finds its layers in the image, which has another name meanwhile.
-    controller.client.tag(LAB, KEPT)
-    controller.client.remove_image(LAB)
-    try:
-        variables = {"session_name": "desk", "session_image": "lab", "session_apps": apps, **SMALL, **SIZE}
-        command = controller.command("cluster_session", "-vvv", **variables)
-        return run_playbook(command, controller.environment).check()
-    except BaseException:
-        controller.client.tag(KEPT, LAB)
-        raise
-    finally:
-        controller.client.remove_image(KEPT)
+    # Other tests build on this image.
+    with lock("environment-lab"):
+        # The build finds its layers in the image, which has another name meanwhile.
+        controller.client.tag(LAB, KEPT)
+        controller.client.remove_image(LAB)
+        try:
+            variables = {"session_name": "desk", "session_image": "lab", "session_apps": apps, **SMALL, **SIZE}
+            command = controller.command("cluster_session", "-vvv", **variables)
+            return run_playbook(command, controller.environment).check()
+        except BaseException:
+            controller.client.tag(KEPT, LAB)
+            raise
+        finally:
+            controller.client.remove_image(KEPT)
 
 
 @pytest.fixture(scope="module")
