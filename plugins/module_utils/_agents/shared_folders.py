@@ -74,15 +74,20 @@ def unwritable(folders: Sequence[str], uid: int, gid: int, agent: str, seconds: 
     """The folders in which this user cannot create files, by owner and mode; root squashing and ACLs are not considered."""
     refused = []
     for folder in folders:
-        entry = _in_time(partial(os.stat, folder), folder, agent, seconds)
-        allowed = stat.S_IWUSR if entry.st_uid == uid else stat.S_IWGRP if entry.st_gid == gid else stat.S_IWOTH
-        if not entry.st_mode & allowed:
+        owner, group, mode = _in_time(partial(_permissions, folder), folder, agent, seconds)
+        allowed = stat.S_IWUSR if owner == uid else stat.S_IWGRP if group == gid else stat.S_IWOTH
+        if not mode & allowed:
             refused.append(folder)
     return refused
 
 
 def _is_read_only(folder: str) -> bool:
     return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+
+
+def _permissions(folder: str) -> Tuple[int, int, int]:
+    entry = os.stat(folder)
+    return entry.st_uid, entry.st_gid, entry.st_mode
 
 
 def _open(folder: str, agent: str, permitted: str, opened: ExitStack) -> int:

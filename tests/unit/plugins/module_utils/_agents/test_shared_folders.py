@@ -117,3 +117,16 @@ def test_a_mark_is_written_below_a_permitted_folder_that_is_itself_a_link(tmp_pa
     folder, permitted = str(tmp_path / "permitted" / "data"), [str(tmp_path / "permitted")]
     assert write_marks([folder], "1", "a1", permitted=permitted) == ({folder: {"written": True}}, True)
     assert remove_marks([folder], "1", "a1", permitted=permitted) == [folder]
+
+
+@pytest.mark.parametrize(
+    ("mode", "uid", "gid", "refused"),
+    [(0o700, 0, 1, False), (0o500, 0, 1, True), (0o770, 1, 0, False), (0o705, 1, 0, True), (0o707, 1, 1, False)],
+)
+def test_a_folder_in_which_the_user_cannot_create_files_is_found_by_owner_and_mode(
+    mode: int, uid: int, gid: int, refused: bool, tmp_path: Path
+) -> None:
+    """The numbers are added to those of the folder: 0 is its own user or group."""
+    tmp_path.chmod(mode)
+    user, group = os.stat(tmp_path).st_uid + uid, os.stat(tmp_path).st_gid + gid
+    assert unwritable([str(tmp_path)], user, group, "a1") == ([str(tmp_path)] if refused else [])
