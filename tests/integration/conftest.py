@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import images
 import pytest
 import with_engine
-from containers_lab import Launcher, engine_client, launches
 from parts import parts
 
 
@@ -45,17 +43,3 @@ def engine_host() -> Iterator[str]:
             yield host
     except (with_engine.EngineError, RuntimeError) as error:
         pytest.fail(str(error), pytrace=False)
-
-
-@pytest.fixture(scope="module")
-def client(engine_host: str) -> Iterator[Any]:
-    """The Docker SDK, connected to the engine."""
-    with engine_client(engine_host) as sdk:
-        yield sdk
-
-
-@pytest.fixture
-def launcher(engine_host: str, client: Any) -> Iterator[Launcher]:
-    """Launches on the engine; what they leave is removed after the test."""
-    with launches(engine_host, client) as launch:
-        yield launch

@@ -11,9 +11,10 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
+import docker
 import pytest
 from docker.errors import NotFound
 from runtime_lab import find_volume
@@ -27,16 +28,17 @@ HOSTS = ("main1", "sub1", "sub2")
 
 
 @pytest.fixture(scope="module")
-def client(client: Any) -> Any:
+def client(engine_host: str) -> Iterator[Any]:
     """The Docker SDK, connected to an agent that has an image with nothing in it."""
-    try:
-        find_volume(client)
-        client.inspect_image(REFERENCE_IMAGE)
-    except NotFound as error:
-        pytest.fail(f"no agent to test on: {error}")
-    repository, _colon, tag = EMPTY.rpartition(":")
-    client.import_image_from_data(archive([("etc", None, 0o755)]), repository=repository, tag=tag)
-    return client
+    with closing(docker.APIClient(base_url=engine_host, version="auto")) as sdk:
+        try:
+            find_volume(sdk)
+            sdk.inspect_image(REFERENCE_IMAGE)
+        except NotFound as error:
+            pytest.fail(f"no agent to test on: {error}")
+        repository, _colon, tag = EMPTY.rpartition(":")
+        sdk.import_image_from_data(archive([("etc", None, 0o755)]), repository=repository, tag=tag)
+        yield sdk
 
 
 @pytest.fixture(scope="module", params=["nothing", "reference"])
