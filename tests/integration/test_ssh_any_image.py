@@ -97,7 +97,7 @@ def labs(client: Any, engine_host: str, tmp_path: Path) -> Iterator[Labs]:
 
 
 def by_both(lab: Lab, by_pid_1: str) -> Lab:
-    """A running session: PID 1 of one container has unpacked its files, and the engine those of the other, before its start."""
+    """A running session. In one container, PID 1 has unpacked the files. In the other, the engine did so before the start."""
     others = [one.hostname for one in lab.plan.containers if one.hostname != by_pid_1]
     lab.create().keep()
     lab.install(others)

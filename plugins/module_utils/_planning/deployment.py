@@ -81,7 +81,7 @@ class Deployment:
 def deployment(
     plan: Plan, statuses: Sequence[AgentStatus], *, head: str, pull: str = "missing", is_repair: bool = False
 ) -> Deployment:
-    """Who does what for this plan. ``statuses`` are those of all hosts of the play, in its order."""
+    """Who does what for this plan. ``statuses`` has every host of the play, in the order of the play."""
     return Deployment(
         network_host=network_host(plan, statuses, head),
         image_is_settled=image_is_settled(plan, statuses, pull),

@@ -7,14 +7,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from one_role import make_collection
 
-ROOT = Path(__file__).resolve().parents[3]
 STEP = """
 import os
 from ansible.plugins.action import ActionBase
@@ -58,11 +57,7 @@ AS_ROOT=yes exec "$@"
 
 @pytest.mark.parametrize("containers", ["", "alice.demo.main1 alice.demo.main1\n"])
 def test_an_engine_that_needs_root_is_examined_and_cleaned_as_root(containers: str, tmp_path: Path) -> None:
-    collection = tmp_path / "ansible_collections/cluster/compute"
-    shutil.copytree(ROOT / "roles/agent", collection / "roles/agent")
-    (collection / "plugins/action").mkdir(parents=True)
-    (collection / "plugins/action/agent_step.py").write_text(STEP)
-    (collection / "galaxy.yml").write_text("namespace: cluster\nname: compute\nversion: 1.0.0\n")
+    make_collection(tmp_path, "agent", STEP)
     (tmp_path / "play.yml").write_text("- hosts: all\n  gather_facts: false\n  roles: [cluster.compute.agent]\n")
     for name, script in {"docker": DOCKER, "firewall-cmd": FIREWALL, "sudo": SUDO}.items():
         (tmp_path / name).write_text(script)

@@ -7,14 +7,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from one_role import make_collection
 
-ROOT = Path(__file__).resolve().parents[3]
 # The engine of one host is for root alone. A worker joins what the head has created, with its token.
 STEP = """
 import json, os
@@ -52,11 +51,7 @@ class ActionModule(ActionBase):
 @pytest.mark.parametrize("needs_root", ["head", "other"])
 def test_a_host_joins_the_swarm_of_a_head_with_other_rights(needs_root: str, tmp_path: Path) -> None:
     """The other host comes first in the inventory."""
-    collection = tmp_path / "ansible_collections/cluster/compute"
-    shutil.copytree(ROOT / "roles/agent", collection / "roles/agent")
-    (collection / "plugins/action").mkdir(parents=True)
-    (collection / "plugins/action/agent_step.py").write_text(STEP)
-    (collection / "galaxy.yml").write_text("namespace: cluster\nname: compute\nversion: 1.0.0\n")
+    make_collection(tmp_path, "agent", STEP)
     play = "- hosts: agents\n  gather_facts: false\n  roles: [cluster.compute.agent]\n"
     (tmp_path / "play.yml").write_text(play)
     hosts = "".join(f"{name} ansible_connection=local\n" for name in ("other", "head"))

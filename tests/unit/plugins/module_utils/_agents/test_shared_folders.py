@@ -126,7 +126,7 @@ def test_a_mark_is_written_below_a_permitted_folder_that_is_itself_a_link(tmp_pa
 def test_a_folder_in_which_the_user_cannot_create_files_is_found_by_owner_and_mode(
     mode: int, uid: int, gid: int, refused: bool, tmp_path: Path
 ) -> None:
-    """The numbers are added to those of the folder: 0 is its own user or group."""
+    """A user or group of 0 owns the folder; 1 is another one."""
     tmp_path.chmod(mode)
     user, group = os.stat(tmp_path).st_uid + uid, os.stat(tmp_path).st_gid + gid
     assert unwritable([str(tmp_path)], user, group, "a1") == ([str(tmp_path)] if refused else [])

@@ -72,7 +72,7 @@ def test_links_are_not_followed(tmp_path: Path, folder: Path, link: str) -> None
 
 
 def test_the_private_folder_of_an_end_that_was_killed_keeps_no_other_user_from_a_pass() -> None:
-    """The folder is private until its rights follow those of the store."""
+    """The folder stays private until an end gives it the rights of the store."""
     names = ["0" * 8 + "-0000-0000-0000-" + 12 * digit for digit in "01"]
     user = os.geteuid()
     with TemporaryDirectory() as folder:
