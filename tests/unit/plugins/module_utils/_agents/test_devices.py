@@ -129,6 +129,7 @@ def test_other_logs_have_the_memory_of_their_gpus() -> None:
     assert {name: set(sizes(seen(name, "")).values()) for name in LOGS if name != "a100_mig"} == {
         "t4": {(1.0, 15360 * MIB)},
         "h100": {(1.0, 81559 * MIB)},
+        "h100_alone": {(1.0, 81559 * MIB)},
         "h200": {(1.0, 143771 * MIB)},
         "rtx4090": {(1.0, 24564 * MIB)},
     }

@@ -22,6 +22,7 @@ T4 = "GPU-4c1f0f2e-6f0a-4b57-9a11-0a44c9d01e10"
 A100 = ("GPU-e86cb44c-6756-fd30-cd4a-1e6da3caf9b0", "GPU-5c89852c-d268-c3f3-1b07-005d5ae1dc3f")
 MIG = ("MIG-c7384736-a75d-5afc-978f-d2f1294409fd", "MIG-a28ad590-3fda-56dd-84fc-0a0b96edc58d")
 H100 = ("GPU-0d6a3f0b-17c3-4b2f-8a3e-2f1be0a45c01", "GPU-91b6c7d8-5e21-4f70-b0c9-6d3a8e7f1202")
+H100_ALONE = "GPU-71c5e0d4-2a96-4f3b-8d07-b6a9e1c35f42"
 H200 = "GPU-2d6f0a51-8b3c-4e97-a1d4-93c7e05b6f28"
 RTX = "GPU-7f3ad2c5-90e4-41b8-8c6d-b5e1f4027a90"
 # As nvidia-smi -L lists them.
@@ -31,7 +32,14 @@ GPU 0: NVIDIA A100-SXM4-40GB (UUID: {A100[0]})
   MIG 3g.20gb     Device  1: (UUID: {MIG[1]})
 GPU 1: NVIDIA A100-SXM4-40GB (UUID: {A100[1]})
 """
-DEVICES = {"t4": [T4], "a100_mig": [*MIG, A100[1]], "h100": list(H100), "h200": [H200], "rtx4090": [RTX]}
+DEVICES = {
+    "t4": [T4],
+    "a100_mig": [*MIG, A100[1]],
+    "h100": list(H100),
+    "h100_alone": [H100_ALONE],
+    "h200": [H200],
+    "rtx4090": [RTX],
+}
 # A message of the kernel, as /dev/kmsg gives it, and a line that belongs to it.
 MESSAGE = "6,1234,5678901,-;NVRM: Xid (PCI:{}): {}, pid=77, name=python3, something\n SUBSYSTEM=pci\n"
 
@@ -116,6 +124,22 @@ FAULTS = [
         {H100[0]: (RED, "its SRAM has more errors than it may have")},
     ),
     ("h100", "volatile/dram_uncorrectable", "2", {H100[0]: (YELLOW, "uncorrectable errors of DRAM: 2")}),
+    (
+        "h100_alone",
+        "gpu_recovery_action",
+        "Reset",
+        {H100_ALONE: (RED, "the driver asks for the recovery action Reset")},
+    ),
+    ("h100_alone", EVENT + "hw_thermal_slowdown", "Active", {H100_ALONE: (RED, "the hardware slows it down: too hot")}),
+    (
+        "h100_alone",
+        "aggregate/sram_threshold_exceeded",
+        "Yes",
+        {H100_ALONE: (RED, "its SRAM has more errors than it may have")},
+    ),
+    ("h200", ROWS + "failure", "Yes", {H200: (RED, "a row of its memory could not be remapped")}),
+    ("h200", ROWS + "pending", "Yes", {H200: (YELLOW, "a row of its memory is remapped at its next reset")}),
+    ("h200", "ecc_mode/pending_ecc", "Disabled", {H200: (YELLOW, "ECC is Enabled, and Disabled after its next reset")}),
     (
         "rtx4090",
         EVENT + "hw_power_brake_slowdown",
