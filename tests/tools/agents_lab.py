@@ -201,7 +201,10 @@ class Lab:
     def fabric(self, agents: Sequence[str]) -> Iterator[None]:
         """These hosts have, as long as the block, an interface on a network of their own, which the inventory names."""
         name, path = f"{self.name}-fabric", self.folder / "fabric.json"
-        run(["docker", "network", "create", "--label", f"cluster-compute-test={self.name}", name]).check()
+        # The engine would take the first pool that is free here, which can be that of a host's own bridge.
+        subnet = f"198.18.{hashlib.sha256(self.name.encode()).digest()[0]}.0/24"
+        label = f"cluster-compute-test={self.name}"
+        run(["docker", "network", "create", "--subnet", subnet, "--label", label, name]).check()
         for agent in agents:
             run(["docker", "network", "connect", name, self.container(agent)]).check()
         hosts = {agent: {"agent_fabric": self._newest_interface(agent)} for agent in agents}
