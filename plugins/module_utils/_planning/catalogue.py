@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from .._core import value_rules
 from .._core.constants import REFERENCE_IMAGE
@@ -19,70 +19,43 @@ from . import app_rules
 Environment = Dict[str, Any]
 Table = Dict[str, Environment]
 
-APPS: Dict[str, Dict[str, Any]] = {
+_COMMANDS: Dict[str, Dict[str, Any]] = {
     "jupyterlab": {
-        "name": "jupyterlab",
         "port": 8888,
         "command": 'exec jupyter lab --ip=0.0.0.0 --port="$APP_PORT" --ServerApp.port_retries=0 --no-browser',
         "ready": "/api",
         "path": "/lab?token={token}",
     },
     "terminal": {
-        "name": "terminal",
         "port": 7681,
         "command": 'exec web-terminal --port="$APP_PORT"',
         "ready": "/api",
         "path": "/terminals/main?token={token}",
     },
-    "tensorboard": {
-        "name": "tensorboard",
-        "port": 6006,
-        "command": 'exec tensorboard-with-token "$HOME/runs"',
-        "path": "/{token}/",
-    },
+    "tensorboard": {"port": 6006, "command": 'exec tensorboard-with-token "$HOME/runs"', "path": "/{token}/"},
     # Its page asks for the token as a password.
-    "code": {"name": "code", "port": 8443, "command": "exec web-editor", "ready": "/healthz", "path": "/login"},
-    "slurm": {"name": "slurm", "port": 6820, "command": "exec slurm-session", "ready": "/"},
+    "code": {"port": 8443, "command": "exec web-editor", "ready": "/healthz", "path": "/login"},
+    "slurm": {"port": 6820, "command": "exec slurm-session", "ready": "/"},
 }
+APPS = {name: {"name": name, **app} for name, app in _COMMANDS.items()}
 _LAB = [APPS[name] for name in ("jupyterlab", "terminal", "tensorboard")]
+# Name, version, the environment that it extends, apps, description. The role image builds all but the first, in
+# roles/image/files/environments.
+_ROWS: Tuple[Tuple[str, str, str, Sequence[Dict[str, Any]], str], ...] = (
+    ("reference", REFERENCE_IMAGE.rpartition(":")[2], "", (), "SSH, tmux and Python, and nothing else"),
+    ("lab", "1.0", "reference", _LAB, "JupyterLab, a web terminal with tmux, TensorBoard"),
+    ("pytorch", "2.13.0", "lab", _LAB, "PyTorch, and all of lab"),
+    ("tensorflow", "2.21.0", "lab", _LAB, "TensorFlow for CPUs, and all of lab"),
+    ("code", "4.139.1", "lab", [*_LAB, APPS["code"]], "The editor code-server with git, and all of lab"),
+    ("mpi", "1.0", "reference", (), "Open MPI, mpi4py, NumPy, compilers, pdsh, clush and GNU parallel"),
+    ("slurm", "1.0", "mpi", [APPS["slurm"]], "Slurm in the session, and all of mpi"),
+)
 # The first version is the default.
 SHIPPED: Table = {
-    "reference": {
-        "description": "SSH, tmux and Python, and nothing else",
-        "versions": {REFERENCE_IMAGE.rpartition(":")[2]: REFERENCE_IMAGE},
-    },
-    "lab": {
-        "description": "JupyterLab, a web terminal with tmux, TensorBoard",
-        "versions": {"1.0": "cluster-compute/lab:1.0"},
-        "apps": _LAB,
-    },
-    "pytorch": {
-        "description": "PyTorch, and all of lab",
-        "versions": {"2.13.0": "cluster-compute/pytorch:2.13.0"},
-        "apps": _LAB,
-    },
-    "tensorflow": {
-        "description": "TensorFlow for CPUs, and all of lab",
-        "versions": {"2.21.0": "cluster-compute/tensorflow:2.21.0"},
-        "apps": _LAB,
-    },
-    "code": {
-        "description": "The editor code-server with git, and all of lab",
-        "versions": {"4.139.1": "cluster-compute/code:4.139.1"},
-        "apps": [*_LAB, APPS["code"]],
-    },
-    "mpi": {
-        "description": "Open MPI, mpi4py, NumPy, compilers, pdsh, clush and GNU parallel",
-        "versions": {"1.0": "cluster-compute/mpi:1.0"},
-    },
-    "slurm": {
-        "description": "Slurm in the session, and all of mpi",
-        "versions": {"1.0": "cluster-compute/slurm:1.0"},
-        "apps": [APPS["slurm"]],
-    },
+    name: {"description": text, "versions": {version: f"cluster-compute/{name}:{version}"}, "apps": list(apps)}
+    for name, version, _base, apps, text in _ROWS
 }
-# The environments that the role image builds, in roles/image/files/environments, each with the environment that it extends.
-BASES = {"lab": "reference", "pytorch": "lab", "tensorflow": "lab", "code": "lab", "mpi": "reference", "slurm": "mpi"}
+BASES = {name: base for name, _version, base, _apps, _text in _ROWS if base}
 _FIELDS = ("description", "versions", "apps", "command", "environment")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,30}[a-z0-9])?")
 _NAMES = re.compile(r"\[? *[a-z0-9-]+(?: *, *[a-z0-9-]+)* *\]?")
@@ -124,35 +97,37 @@ def _checked(where: str, name: Any, value: Any) -> Environment:
 
 def with_environment(values: Mapping[str, Any], table: Table) -> Dict[str, Any]:
     """The variables by full name, with the image, apps, command and variables of the environment that ``session_image`` names."""
-    found = dict(values)
-    name, _colon, version = str(values.get("session_image") or "reference").partition(":")
-    entry = table.get(name, {})
-    if entry and values.get("session_image"):
-        found["session_image"] = _image(name, version, entry["versions"])
-        given = values.get("session_environment") or {}
-        if entry.get("environment") and isinstance(given, Mapping):
-            found["session_environment"] = {**entry["environment"], **given}
-        if entry.get("command") and not values.get("session_command"):
-            found["session_command"] = entry["command"]
+    found = _filled(values, table, "reference", "session_", "session_apps")
+    name = str(values.get("session_image") or "reference").partition(":")[0]
+    command = table.get(name, {}).get("command") if values.get("session_image") else ""
+    if command and not values.get("session_command"):
+        found["session_command"] = command
     if isinstance(values.get("session_roles"), list):
-        found["session_roles"] = [_of_role(role, table, name) for role in values["session_roles"]]
-    if "session_apps" in values:
-        found["session_apps"] = _whole_apps("session_apps", values["session_apps"], name, entry)
+        found["session_roles"] = [
+            _filled(role, table, name, "", f"session_roles: {role.get('name')}: apps")
+            if isinstance(role, Mapping)
+            else role
+            for role in values["session_roles"]
+        ]
     return found
 
 
-def _of_role(role: Any, table: Table, of_session: str) -> Any:
-    """A role with the image and the variables of the environment that it names, and whole apps of that or of the session's."""
-    if not isinstance(role, Mapping):
-        return role
-    name, _colon, version = str(role.get("image") or of_session).partition(":")
-    entry, given, whole = table.get(name, {}), role.get("environment") or {}, dict(role)
-    if "apps" in role:
-        whole["apps"] = _whole_apps(f"session_roles: {role.get('name')}: apps", role["apps"], name, entry)
-    if not entry or not role.get("image"):
-        return whole
-    own = {**entry["environment"], **given} if entry.get("environment") and isinstance(given, Mapping) else given
-    return {**whole, "image": _image(name, version, entry["versions"], "session_roles"), "environment": own}
+def _filled(values: Mapping[str, Any], table: Table, usual: str, prefix: str, where: str) -> Dict[str, Any]:
+    """Values of a session or a role, with the image and the variables of the environment that they name, and whole apps of that.
+
+    Without a name, the apps are those of the ``usual`` environment. ``where`` is the place of apps in an error.
+    """
+    found, image = dict(values), values.get(prefix + "image")
+    name, _colon, version = str(image or usual).partition(":")
+    entry, given = table.get(name, {}), values.get(prefix + "environment") or {}
+    if entry and image:
+        variable = "session_image" if prefix else "session_roles"
+        found[prefix + "image"] = _image(name, version, entry["versions"], variable)
+        if entry.get("environment") and isinstance(given, Mapping):
+            found[prefix + "environment"] = {**entry["environment"], **given}
+    if prefix + "apps" in values:
+        found[prefix + "apps"] = _whole_apps(where, values[prefix + "apps"], name, entry)
+    return found
 
 
 def listed(table: Table) -> List[Dict[str, Any]]:
@@ -222,7 +197,7 @@ def _as_list(value: Any) -> Any:
     return value
 
 
-def _image(name: str, version: str, versions: Mapping[str, str], variable: str = "session_image") -> str:
+def _image(name: str, version: str, versions: Mapping[str, str], variable: str) -> str:
     if not version:
         return next(iter(versions.values()))
     if version not in versions:
