@@ -13,7 +13,7 @@ import ipaddress
 import json
 import re
 from dataclasses import fields
-from typing import Any, Dict, Mapping, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Mapping, Sequence, Tuple, TypeVar, get_type_hints
 
 from .declaration import BatchSettings, ContainerSettings
 from .documents import DECLARATION, Json, outline_of
@@ -50,7 +50,7 @@ from .forms import (
     texts,
     whole,
 )
-from .model import Plan
+from .model import App, Container, Mount, Network, Plan, Port, Role, Secret, Session, User
 from .names import check_owner, check_session_name
 from .report_rules import DECIDED, DECISION, EXAMINATION, IMAGE, LOGS, LOSSES, PROBE, REPORT, STATUS, UNREACHED
 from .topology import members
@@ -141,10 +141,28 @@ def running_containers(document: Json, agent: str) -> Sequence[Json]:
     return _checked(_RUNNING, document.get("found") or [], "answer", agent)
 
 
-def plan(document: object, sender: str) -> Plan:
+def plan(document: object, sender: str, read: Callable[[Any], Plan] = Plan.from_json) -> Plan:
     """The plan of a session. Raises ComputeError if it has no value that a plan has there."""
     _checked(_PLAN, document, "plan", sender)
-    return _read_plan(document, sender)
+    try:
+        made = read(document)
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        raise refusal("plan", sender, (), "a document without what a plan has") from None
+    places = [(one.hostname, one.role, one.index, one.rank) for one in made.containers]
+    wanted = [(one.hostname, one.role, one.index, one.rank) for one in members(made.session.size, made.session.roles)]
+    if places != wanted or len(places) != made.session.size:
+        strange = next((place for place in places if place not in wanted), len(places))
+        raise refusal("plan", sender, ("containers",), strange)
+    subnet = ipaddress.ip_network(made.network.subnet)
+    for container in made.containers:
+        if ipaddress.ip_address(container.address) not in subnet:
+            raise refusal("plan", sender, ("containers", container.hostname, "address"), container.address)
+    return made
+
+
+def outline(document: object, sender: str) -> Plan:
+    """The plan without the environment and the labels of its containers."""
+    return plan(document, sender, lambda found: Plan.from_json(outline_of(found)))
 
 
 def decision(document: Json, sender: str) -> Json:
@@ -156,16 +174,6 @@ def decision(document: Json, sender: str) -> Json:
 def losses(document: Json, sender: str) -> Json:
     """The sessions that have lost agents, and the agents that are back. Raises ComputeError if the answer does not say so."""
     return _checked(LOSSES, document, "answer", sender)
-
-
-def outline(document: object, sender: str) -> Plan:
-    """The plan without the environment and the labels of its containers."""
-    _checked(_PLAN, document, "plan", sender)
-    try:
-        shortened = outline_of(document) if isinstance(document, Mapping) else document
-    except (LookupError, TypeError, ValueError, AttributeError):
-        raise refusal("plan", sender, (), "a document without what a plan has") from None
-    return _read_plan(shortened, sender)
 
 
 def request(document: object, sender: str) -> Json:
@@ -203,23 +211,6 @@ def _check_names(document: Json) -> None:
         container["hostname"]
 
 
-def _read_plan(document: Any, sender: str) -> Plan:
-    try:
-        made = Plan.from_json(document)
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
-        raise refusal("plan", sender, (), "a document without what a plan has") from None
-    places = [(one.hostname, one.role, one.index, one.rank) for one in made.containers]
-    wanted = [(one.hostname, one.role, one.index, one.rank) for one in members(made.session.size, made.session.roles)]
-    if places != wanted or len(places) != made.session.size:
-        strange = next((place for place in places if place not in wanted), len(places))
-        raise refusal("plan", sender, ("containers",), strange)
-    subnet = ipaddress.ip_network(made.network.subnet)
-    for container in made.containers:
-        if ipaddress.ip_address(container.address) not in subnet:
-            raise refusal("plan", sender, ("containers", container.hostname, "address"), container.address)
-    return made
-
-
 def _checked(rules: Rule, document: _Document, kind: str, sender: str) -> _Document:
     """The document. Raises ComputeError if a part of it breaks its rule."""
     found = fault(rules, document)
@@ -249,77 +240,60 @@ def _shown(value: Any) -> Any:
     return value
 
 
-def _declared() -> Dict[str, Rule]:
-    """The rules of the variables that a request and its plan have in common."""
-    known = [*fields(BatchSettings), *fields(ContainerSettings)]
-    return {one.name: by_rule(one.metadata[DECLARATION]["check"], one.name) for one in known}
+_BY_TYPE = {bool: a_flag, float: a_number, Mapping[str, str]: texts}
 
 
-_APPS = [
-    {
-        "name": WORD,
-        "port": PORT,
-        "preferred_port": PORT,
-        "public": a_flag,
-        "command": a_text,
-        "ready": a_line,
-        "environment": texts,
-        "path": a_line,
-    }
-]
-_SESSION = {
-    **_declared(),
+def _rules(kind: type, **own: Rule) -> Dict[str, Rule]:
+    """The rules of the fields of a dataclass: its own, those of the variables that it declares, and those of some types."""
+    declared = {one.name: one.metadata[DECLARATION] for one in fields(kind) if DECLARATION in one.metadata}
+    checks = {name: by_rule(variable["check"], name) for name, variable in declared.items()}
+    of_types = {name: _BY_TYPE[hint] for name, hint in get_type_hints(kind).items() if hint in _BY_TYPE}
+    return {**of_types, **checks, **own}
+
+
+_IMAGE, _SIZE, _MILLICPUS = by_rule(check_image, "image"), whole(MOST, 1), whole(1 << 40, 10)
+_DRIVER = matching("bridge|overlay|host")
+_IDENTITY = {
     "id": UUID,
-    "launch": UUID,
     "name": by_rule(check_session_name, "session_name"),
     "owner": by_rule(check_owner, "session_owner"),
+}
+_USER = _rules(User, name=LOGIN, uid=ID, gid=ID, home=matching(r"/[A-Za-z0-9._/-]{0,255}"))
+_APPS = [_rules(App, name=WORD, port=PORT, preferred_port=PORT, command=a_text, ready=a_line, path=a_line)]
+_ROLE = _rules(
+    Role,
+    name=ROLE,
+    size=_SIZE,
+    image=_IMAGE,
+    millicpus=_MILLICPUS,
+    memory=AMOUNT,
+    shm=AMOUNT,
+    group=WORD,
+    per_agent=whole(MOST),
+    command=a_text,
+    ready=a_text,
+    after=[ROLE],
+    apps=_APPS,
+)
+_MOUNT = _rules(Mount, source=a_line, target=a_line, type=matching("bind|volume|nfs"), mode=matching("rw|ro"))
+# What a request and its plan have in common.
+_SHARED = {
+    **_rules(BatchSettings),
+    **_rules(ContainerSettings, authorized_keys=[by_rule(check_public_key, "authorized_keys")]),
+    **{name: rule for name, rule in _IDENTITY.items() if name != "id"},
     "group": WORD,
     "mode": matching("single-node|multi-node"),
-    "size": whole(MOST, 1),
-    "image": by_rule(check_image, "image"),
-    "request": WORD,
-    "began": a_number,
-    "user": {"name": LOGIN, "uid": ID, "gid": ID, "home": matching(r"/[A-Za-z0-9._/-]{0,255}")},
-    "mounts": [
-        {
-            "source": a_line,
-            "target": a_line,
-            "type": matching("bind|volume|nfs"),
-            "mode": matching("rw|ro"),
-            "options": texts,
-            "local": a_flag,
-        }
-    ],
+    "size": _SIZE,
+    "image": _IMAGE,
+    "user": _USER,
+    "mounts": [_MOUNT],
     "apps": _APPS,
-    "secrets": [{"name": WORD, "environment": VARIABLE}],
-    "authorized_keys": [by_rule(check_public_key, "authorized_keys")],
-    "own_volumes": a_flag,
-    "permitted_folders": [a_line],
-    "roles": [
-        {
-            "name": ROLE,
-            "size": whole(MOST, 1),
-            "image": by_rule(check_image, "image"),
-            "millicpus": whole(1 << 40, 10),
-            "memory": AMOUNT,
-            "shm": AMOUNT,
-            "gpus": a_number,
-            "pinned": a_flag,
-            "group": WORD,
-            "per_agent": whole(MOST),
-            "environment": texts,
-            "command": a_text,
-            "ready": a_text,
-            "after": [ROLE],
-            "compute": a_flag,
-            "apps": _APPS,
-        }
-    ],
+    "secrets": [_rules(Secret, name=WORD, environment=VARIABLE)],
+    "roles": [_ROLE],
 }
-_OF_PLAN = ("id", "launch", "request", "began", "own_volumes", "permitted_folders")
 _REQUEST = {
-    **{name: rule for name, rule in _SESSION.items() if name not in _OF_PLAN},
-    "millicpus": whole(1 << 40, 10),
+    **_SHARED,
+    "millicpus": _MILLICPUS,
     "agents": [AGENT],
     "environment": texts,
     "network_pool": [a_subnet],
@@ -327,37 +301,35 @@ _REQUEST = {
     "pull": matching("missing|always|never"),
 }
 _PLAN = {
-    "session": _SESSION,
-    "network": {
-        "name": WORD,
-        "driver": matching("bridge|overlay|host"),
-        "subnet": a_subnet,
-        "gateway": an_address,
-        "ip_range": a_subnet,
-        "mtu": or_none(whole(65535, 68)),
-        "encrypted": a_flag,
-        "labels": texts,
-        "fabric": lambda value: value == "" or an_ipv4_subnet(value),
-        "ssh_port": PORT,
-        "master_port": PORT,
-    },
+    "session": _rules(Session, **_SHARED, id=UUID, launch=UUID, request=WORD, permitted_folders=[a_line]),
+    "network": _rules(
+        Network,
+        name=WORD,
+        driver=_DRIVER,
+        subnet=a_subnet,
+        gateway=an_address,
+        ip_range=a_subnet,
+        mtu=or_none(whole(65535, 68)),
+        fabric=lambda value: value == "" or an_ipv4_subnet(value),
+        ssh_port=PORT,
+        master_port=PORT,
+    ),
     "containers": [
-        {
-            "id": UUID,
-            "name": WORD,
-            "hostname": HOSTNAME,
-            "role": ROLE,
-            "index": whole(MOST, 1),
-            "rank": whole(MOST),
-            "local_rank": whole(MOST),
-            "agent": AGENT,
-            "address": a_host_address,
-            "resources": RESOURCES,
-            "interface": INTERFACE,
-            "ports": [{"name": WORD, "container_port": PORT, "host_ip": an_address, "host_port": PORT}],
-            "environment": texts,
-            "labels": texts,
-        }
+        _rules(
+            Container,
+            id=UUID,
+            name=WORD,
+            hostname=HOSTNAME,
+            role=ROLE,
+            index=_SIZE,
+            rank=whole(MOST),
+            local_rank=whole(MOST),
+            agent=AGENT,
+            address=a_host_address,
+            resources=RESOURCES,
+            interface=INTERFACE,
+            ports=[_rules(Port, name=WORD, container_port=PORT, host_ip=an_address, host_port=PORT)],
+        )
     ],
     "peers": lambda _value: False,
     "shared": {"environment": texts, "labels": texts},
@@ -373,13 +345,8 @@ _RUNNING = [
     )
 ]
 _SESSION_DOCUMENT = {
-    "session": {
-        "id": UUID,
-        "name": by_rule(check_session_name, "session_name"),
-        "owner": by_rule(check_owner, "session_owner"),
-        "user": {"name": LOGIN, "uid": ID, "gid": ID},
-    },
-    "network": {"driver": matching("bridge|overlay|host")},
+    "session": {**_IDENTITY, "user": _USER},
+    "network": {"driver": _DRIVER},
     "containers": [
         {
             "id": UUID,
