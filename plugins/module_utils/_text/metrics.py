@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple
 
@@ -21,15 +21,12 @@ Value = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Metric:
-    """A gauge of each subject: ``value`` returns None for a subject without it.
-
-    Only names and states are labels: whatever a program in a container prints, it adds no series.
-    """
+    """A gauge of each subject: ``value`` returns None for a subject without it."""
 
     name: str
     help: str
-    labels: Tuple[str, ...]
     value: Value
+    labels: Tuple[str, ...] = ()
 
 
 def _amount(kind: str, resource: str, scale: int = 1) -> Value:
@@ -72,53 +69,51 @@ def _count(name: str) -> Value:
     return lambda session: len(session[name]) if session["state"] == RUNNING else None
 
 
-_AGENT, _SESSION = ("agent",), ("owner", "session")
+# The labels of each subject. Only names and states are labels: whatever a program in a container prints, it adds no series.
+_LABELS: Mapping[str, Tuple[str, ...]] = {
+    "list": (),
+    "state": ("state",),
+    "agent": ("agent",),
+    "session": ("owner", "session"),
+}
 _MILLI = 1000
-# The metrics by subject: the list as a whole, a state, an agent, a session.
-METRICS: Mapping[str, Sequence[Metric]] = {
-    "list": (Metric("written_timestamp_seconds", "When the sessions and agents were read.", (), itemgetter("time")),),
-    "state": (Metric("sessions", "Sessions in a state; PENDING sessions wait.", ("state",), itemgetter("count")),),
+# The metrics by subject, with the labels that not all metrics of it have: the list as a whole, a state, an agent, a session.
+_OF_SUBJECTS: Mapping[str, Sequence[Metric]] = {
+    "list": (Metric("written_timestamp_seconds", "When the sessions and agents were read.", itemgetter("time")),),
+    "state": (Metric("sessions", "Sessions in a state; PENDING sessions wait.", itemgetter("count")),),
     "agent": (
-        Metric("agent_up", "1 if the agent answers, 0 if it does not.", _AGENT, itemgetter("reachable")),
-        Metric("agent_schedulable", "1 if the agent takes new sessions.", _AGENT, itemgetter("schedulable")),
-        Metric("agent_cpus", "CPU capacity.", _AGENT, _amount("capacity", "millicpus", _MILLI)),
-        Metric("agent_cpus_allocated", "CPUs allocated to sessions.", _AGENT, _amount("used", "millicpus", _MILLI)),
-        Metric("agent_cpus_used", "CPUs that sessions use.", _AGENT, _measured("millicpus", _MILLI)),
-        Metric("agent_memory_bytes", "Memory capacity.", _AGENT, _amount("capacity", "memory")),
-        Metric("agent_memory_allocated_bytes", "Memory allocated to sessions.", _AGENT, _amount("used", "memory")),
-        Metric("agent_memory_used_bytes", "Memory that sessions use.", _AGENT, _measured("memory")),
-        Metric("agent_gpus", "GPUs of the agent.", _AGENT, _amount("capacity", "gpus")),
-        Metric("agent_gpus_allocated", "GPUs allocated to sessions.", _AGENT, _amount("used", "gpus")),
-        Metric("agent_gpus_used", "Sum of the utilization of all GPUs; 1 is one busy GPU.", _AGENT, _busy_gpus),
+        Metric("agent_up", "1 if the agent answers, 0 if it does not.", itemgetter("reachable")),
+        Metric("agent_schedulable", "1 if the agent takes new sessions.", itemgetter("schedulable")),
+        Metric("agent_cpus", "CPU capacity.", _amount("capacity", "millicpus", _MILLI)),
+        Metric("agent_cpus_allocated", "CPUs allocated to sessions.", _amount("used", "millicpus", _MILLI)),
+        Metric("agent_cpus_used", "CPUs that sessions use.", _measured("millicpus", _MILLI)),
+        Metric("agent_memory_bytes", "Memory capacity.", _amount("capacity", "memory")),
+        Metric("agent_memory_allocated_bytes", "Memory allocated to sessions.", _amount("used", "memory")),
+        Metric("agent_memory_used_bytes", "Memory that sessions use.", _measured("memory")),
+        Metric("agent_gpus", "GPUs of the agent.", _amount("capacity", "gpus")),
+        Metric("agent_gpus_allocated", "GPUs allocated to sessions.", _amount("used", "gpus")),
+        Metric("agent_gpus_used", "Sum of the utilization of all GPUs; 1 is one busy GPU.", _busy_gpus),
     ),
     "session": (
-        Metric(
-            "session_state", "1, with the state as a label.", (*_SESSION, "state"), lambda one: one["state"] in LIVE
-        ),
-        Metric("session_containers", "Containers that the session asks for.", _SESSION, itemgetter("size")),
-        Metric("session_containers_running", "Containers that run.", _SESSION, _running),
-        Metric("session_containers_lacking", "Containers that a running session lacks.", _SESSION, _count("degraded")),
-        Metric(
-            "session_failures", "Apps and commands of a running session that failed.", _SESSION, _count("unhealthy")
-        ),
-        Metric(
-            "session_cpus", "CPUs of all containers, allocated or requested.", _SESSION, _of_all("millicpus", _MILLI)
-        ),
-        Metric("session_cpus_used", "CPUs that all containers use.", _SESSION, _measured("millicpus", _MILLI)),
-        Metric(
-            "session_memory_bytes", "Memory of all containers, allocated or requested.", _SESSION, _of_all("memory")
-        ),
-        Metric("session_memory_used_bytes", "Memory that all containers use.", _SESSION, _measured("memory")),
-        Metric("session_gpus", "GPUs of all containers, allocated or requested.", _SESSION, _of_all("gpus")),
-        Metric("session_gpus_used", "Sum of the utilization of its GPUs; 1 is one busy GPU.", _SESSION, _busy_gpus),
-        Metric("session_launch_seconds", "Seconds from the last placement to RUNNING.", _SESSION, _launch_seconds),
-        Metric(
-            "session_lifetime_left_seconds", "Seconds until the lifetime is over.", _SESSION, itemgetter("time_left")
-        ),
-        Metric(
-            "session_waiting_seconds", "Seconds since a waiting session was requested.", _SESSION, itemgetter("waiting")
-        ),
+        Metric("session_state", "1, with the state as a label.", lambda one: one["state"] in LIVE, ("state",)),
+        Metric("session_containers", "Containers that the session asks for.", itemgetter("size")),
+        Metric("session_containers_running", "Containers that run.", _running),
+        Metric("session_containers_lacking", "Containers that a running session lacks.", _count("degraded")),
+        Metric("session_failures", "Apps and commands of a running session that failed.", _count("unhealthy")),
+        Metric("session_cpus", "CPUs of all containers, allocated or requested.", _of_all("millicpus", _MILLI)),
+        Metric("session_cpus_used", "CPUs that all containers use.", _measured("millicpus", _MILLI)),
+        Metric("session_memory_bytes", "Memory of all containers, allocated or requested.", _of_all("memory")),
+        Metric("session_memory_used_bytes", "Memory that all containers use.", _measured("memory")),
+        Metric("session_gpus", "GPUs of all containers, allocated or requested.", _of_all("gpus")),
+        Metric("session_gpus_used", "Sum of the utilization of its GPUs; 1 is one busy GPU.", _busy_gpus),
+        Metric("session_launch_seconds", "Seconds from the last placement to RUNNING.", _launch_seconds),
+        Metric("session_lifetime_left_seconds", "Seconds until the lifetime is over.", itemgetter("time_left")),
+        Metric("session_waiting_seconds", "Seconds since a waiting session was requested.", itemgetter("waiting")),
     ),
+}
+METRICS = {
+    subject: [replace(one, labels=(*_LABELS[subject], *one.labels)) for one in metrics]
+    for subject, metrics in _OF_SUBJECTS.items()
 }
 
 
@@ -137,16 +132,16 @@ def metrics_text(listed: Json) -> str:
 def _subjects(listed: Json) -> Dict[str, List[Json]]:
     sessions = [one for one in listed["sessions"] if one["state"] in LIVE]
     states = [one["state"] for one in sessions]
+
+    def waiting(one: Json) -> float | None:
+        return max(0.0, listed["time"] - one["created"]) if one["state"] == PENDING else None
+
     return {
         "list": [listed],
         "state": [{"state": state, "count": states.count(state)} for state in sorted(LIVE)],
         "agent": [{**one, "agent": one["name"]} for one in listed["agents"]],
-        "session": [{**one, "session": one["name"], "waiting": _waiting(one, listed["time"])} for one in sessions],
+        "session": [{**one, "session": one["name"], "waiting": waiting(one)} for one in sessions],
     }
-
-
-def _waiting(session: Json, now: float) -> float | None:
-    return max(0.0, now - session["created"]) if session["state"] == PENDING else None
 
 
 def _family(metric: Metric, subjects: Iterable[Json]) -> List[str]:
