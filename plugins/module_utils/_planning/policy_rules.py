@@ -71,14 +71,11 @@ def shown(name: str, amount: Any) -> str:
 
 def check_policy(policy: SitePolicy, request: Request) -> None:
     """Refuse a request that breaks a rule, or could never keep a quota. Raises InputError with the variable and the rule."""
-    unsaid = _UNSAID if policy.binds(request.owner) else {}
-    for name, check in _RULES.items():
-        for limit in policy.limits_for(request.owner, name) or unsaid.get(name, ()):
-            check(request, limit)
+    _check_rules(policy, request, _RULES)
     if permitted_folders(policy, request):
         _check_apart(request)
     asked = Use.of_request(request)
-    for whose, quota in _quotas(policy, request.owner):
+    for whose, quota, _owners in _quotas(policy, request.owner):
         for name in QUOTAS:
             limit, amount = quota[name], getattr(asked, name)
             if limit is not None and amount > limit + _TOLERANCE:
@@ -91,9 +88,13 @@ def check_policy(policy: SitePolicy, request: Request) -> None:
 def check_relays(policy: SitePolicy, owner: str, apps: Sequence[App], port_range: str) -> None:
     """Refuse apps whose ports a relay of a running session would publish against a rule. Raises InputError with the rule."""
     request = Request("relays", owner, apps=tuple(apps), port_range=port_range)
-    unsaid = _UNSAID if policy.binds(owner) else {}
-    for name in ("public_apps", "port_range"):
-        for limit in policy.limits_for(owner, name) or unsaid.get(name, ()):
+    _check_rules(policy, request, ("public_apps", "port_range"))
+
+
+def _check_rules(policy: SitePolicy, request: Request, names: Iterable[str]) -> None:
+    unsaid = _UNSAID if policy.binds(request.owner) else {}
+    for name in names:
+        for limit in policy.limits_for(request.owner, name) or unsaid.get(name, ()):
             _RULES[name](request, limit)
 
 
@@ -102,7 +103,7 @@ def check_commit(policy: SitePolicy, owner: str, image: str) -> None:
     if False in policy.limits_for(owner, "commit"):
         _refuse("commit_image", image, f"must not be made: {owner} may not commit containers")
     for patterns in policy.limits_for(owner, "images"):
-        if not any(_is_permitted(image, pattern) for pattern in patterns):
+        if not _is_permitted(image, patterns):
             _refuse("commit_image", image, f"must match one of: {', '.join(patterns)}")
 
 
@@ -166,8 +167,8 @@ def over_quota(policy: SitePolicy, use: Mapping[str, Use], request: Request) -> 
     A request that is larger than a quota waits for no end: C(check_policy) refuses it when its turn comes.
     """
     asked = Use.of_request(request)
-    for whose, quota in _quotas(policy, request.owner):
-        has = _use_of(policy, use, whose, request.owner)
+    for whose, quota, owners in _quotas(policy, request.owner):
+        has = use_of(use, owners)
         for name in QUOTAS:
             limit = quota[name]
             if limit is None or getattr(asked, name) > limit + _TOLERANCE:
@@ -193,8 +194,8 @@ def allowed(policy: SitePolicy, owner: str) -> Dict[str, Any]:
 def quota_left(policy: SitePolicy, use: Mapping[str, Use], owner: str) -> Dict[str, Any]:
     """What the quotas leave to an owner, by the use of every owner; without the amounts that have no limit."""
     left: Dict[str, Any] = {}
-    for whose, quota in _quotas(policy, owner):
-        has = _use_of(policy, use, whose, owner)
+    for _whose, quota, owners in _quotas(policy, owner):
+        has = use_of(use, owners)
         for name in QUOTAS:
             if quota[name] is not None:
                 key = "millicpus" if name == "cpus" else name
@@ -203,19 +204,13 @@ def quota_left(policy: SitePolicy, use: Mapping[str, Use], owner: str) -> Dict[s
     return left
 
 
-_GROUP = "group "
-
-
-def _quotas(policy: SitePolicy, owner: str) -> Sequence[Tuple[str, Mapping[str, Any]]]:
-    """The quotas that bind an owner: the owner's own, and those of each group."""
+def _quotas(policy: SitePolicy, owner: str) -> Sequence[Tuple[str, Mapping[str, Any], Sequence[str]]]:
+    """The quotas that bind an owner, the owner's own and those of each group, with the owners whose use counts against them."""
     own = {name: policy.quota(owner, name) for name in QUOTAS}
     groups = policy.groups_of(owner).items()
-    return [(owner, own)] + [(_GROUP + name, picked(one.limits, *QUOTAS)) for name, one in groups]
-
-
-def _use_of(policy: SitePolicy, use: Mapping[str, Use], whose: str, owner: str) -> Use:
-    """The use that counts against a quota: of the owner alone, or of all members of a group."""
-    return use_of(use, policy.groups[whose[len(_GROUP) :]].owners if whose.startswith(_GROUP) else (owner,))
+    return [(owner, own, (owner,))] + [
+        (f"group {name}", picked(one.limits, *QUOTAS), one.owners) for name, one in groups
+    ]
 
 
 def use_of(use: Mapping[str, Use], owners: Iterable[str]) -> Use:
@@ -249,21 +244,32 @@ def _refuse(variable: str, value: object, rule: str) -> None:
     raise InputError("session_" + variable, value, rule + " (policy of this site)")
 
 
-def _check_group(request: Request, permitted: Sequence[str]) -> None:
-    for group in (part.group for part in request.parts if part.group not in permitted):
-        _refuse("resource_group", group, f"must be one of: {', '.join(permitted)}")
+def _rule(
+    variable: str, values: Callable[[Request], Iterable[Any]], is_kept: Callable[[Any, Any], bool], rule: str
+) -> Check:
+    """The rule of values of a request. ``is_kept`` gets each with what the policy permits, which ``rule`` shows in place of ``{}``."""
+
+    def check(request: Request, permitted: Any) -> None:
+        for value in values(request):
+            if not is_kept(value, permitted):
+                shown = (", ".join(permitted) or "there is none") if isinstance(permitted, tuple) else permitted
+                _refuse(variable, value, f"must {rule.format(shown)}")
+
+    return check
 
 
-def _check_image(request: Request, patterns: Sequence[str]) -> None:
-    for image in (part.image for part in request.parts):
-        if not any(_is_permitted(image, pattern) for pattern in patterns):
-            _refuse("image", image, f"must match one of: {', '.join(patterns)}")
+def _of_field(name: str, is_kept: Callable[[Any, Any], bool], rule: str) -> Check:
+    return _rule(name, lambda request: [getattr(request, name)], is_kept, rule)
 
 
-def _is_permitted(image: str, pattern: str) -> bool:
+def _is_permitted(image: str, patterns: Iterable[str]) -> bool:
+    return any(_matches(image, pattern) for pattern in patterns)
+
+
+def _matches(image: str, pattern: str) -> bool:
     """Whether a pattern permits an image. Repository and tag are compared apart: C(ubuntu:*) is no registry with a port.
 
-    >>> _is_permitted("ubuntu:24.04", "ubuntu:*"), _is_permitted("ubuntu:5000/image:1", "ubuntu:*")
+    >>> _matches("ubuntu:24.04", "ubuntu:*"), _matches("ubuntu:5000/image:1", "ubuntu:*")
     (True, False)
     """
     wanted, colon, tag = pattern.rpartition(":")
@@ -273,18 +279,12 @@ def _is_permitted(image: str, pattern: str) -> bool:
     return fnmatchcase(repository, wanted) and fnmatchcase(version, tag)
 
 
-def _check_mounts(request: Request, folders: Sequence[str]) -> None:
-    for mount in request.mounts:
-        if mount.type == "bind" and not any(_is_within(mount.source, folder) for folder in folders):
-            _refuse("mounts", mount.source, "must be a permitted folder: %s" % (", ".join(folders) or "there is none"))
-
-
-def _is_within(source: str, folder: str) -> bool:
+def _is_within(source: str, folders: Iterable[str]) -> bool:
     parts = source.rstrip("/").split("/")
-    if {"", ".", ".."} & set(parts[1:]):
-        return False
     plain = "/".join(parts)
-    return plain == folder.rstrip("/") or (folder.endswith("/") and plain.startswith(folder))
+    return not {"", ".", ".."} & set(parts[1:]) and any(
+        plain == folder.rstrip("/") or (folder.endswith("/") and plain.startswith(folder)) for folder in folders
+    )
 
 
 def _check_apart(request: Request) -> None:
@@ -308,12 +308,6 @@ def _is_plain(mount: Mount) -> bool:
     return mount.type == "volume" and not mount.options
 
 
-def _check_public(request: Request, permitted: bool) -> None:
-    for app in request.apps:
-        if app.public and not permitted:
-            _refuse("apps", app.name, "must not be public")
-
-
 def _check_ports(request: Request, permitted: str) -> None:
     (first, last), (lowest, highest) = parse_port_range(request.port_range), parse_port_range(permitted)
     if first < lowest or last > highest:
@@ -322,35 +316,6 @@ def _check_ports(request: Request, permitted: str) -> None:
         port = app.preferred_port or (app.port if request.network == HOST else 0)
         if port and not lowest <= port <= highest:
             _refuse("apps", port, f"must be a preferred port within {permitted}")
-
-
-def _to_seconds(name: str) -> Check:
-    """The rule of a time that must be set."""
-
-    def check(request: Request, longest: int) -> None:
-        if not 0 < getattr(request, name) <= longest:
-            _refuse(name, getattr(request, name), "must be from 1 to %d seconds" % longest)
-
-    return check
-
-
-def _to_most(name: str) -> Check:
-
-    def check(request: Request, most: int) -> None:
-        if getattr(request, name) > most:
-            _refuse(name, getattr(request, name), "must be at most %d" % most)
-
-    return check
-
-
-def _to_permitted(name: str, refused: object, usual: str) -> Check:
-    """The rule of a variable with a value that must be permitted."""
-
-    def check(request: Request, permitted: bool) -> None:
-        if getattr(request, name) == refused and not permitted:
-            _refuse(name, refused, f"must be {usual}")
-
-    return check
 
 
 def _check_logs(request: Request, most: int) -> None:
@@ -367,19 +332,31 @@ def _check_disk(request: Request, most: int) -> None:
 # What binds an owner who has limits, without being named: ports below 1024 belong to services of the agents, as does their network.
 _UNSAID: Mapping[str, Sequence[Any]] = {"port_range": ["1024-65535"], "host_network": [False]}
 _RULES: Mapping[str, Check] = {
-    "resource_groups": _check_group,
-    "images": _check_image,
-    "mounts": _check_mounts,
+    "resource_groups": _rule(
+        "resource_group",
+        lambda asked: [part.group for part in asked.parts],
+        lambda one, some: one in some,
+        "be one of: {}",
+    ),
+    "images": _rule("image", lambda asked: [part.image for part in asked.parts], _is_permitted, "match one of: {}"),
+    "mounts": _rule(
+        "mounts",
+        lambda asked: [mount.source for mount in asked.mounts if mount.type == "bind"],
+        _is_within,
+        "be a permitted folder: {}",
+    ),
     "volumes": _check_volumes,
-    "public_apps": _check_public,
+    "public_apps": _rule(
+        "apps", lambda asked: [app.name for app in asked.apps if app.public], lambda _name, may: may, "not be public"
+    ),
     "port_range": _check_ports,
-    "lifetime": _to_seconds("lifetime"),
-    "idle_timeout": _to_seconds("idle_timeout"),
-    "priority": _to_most("priority"),
-    "pids": _to_most("pids"),
+    **{
+        name: _of_field(name, lambda seconds, longest: 0 < seconds <= longest, "be from 1 to {} seconds")
+        for name in ("lifetime", "idle_timeout")
+    },
+    **{name: _of_field(name, lambda one, most: one <= most, "be at most {}") for name in ("priority", "pids")},
     "logs": _check_logs,
     "disk": _check_disk,
-    "rdma": _to_permitted("rdma", True, "false"),
-    "fabric": _to_permitted("fabric", True, "false"),
-    "host_network": _to_permitted("network", HOST, PRIVATE),
+    **{name: _of_field(name, lambda is_set, may: may or not is_set, "be false") for name in ("rdma", "fabric")},
+    "host_network": _of_field("network", lambda network, may: may or network != HOST, f"be {PRIVATE}"),
 }
