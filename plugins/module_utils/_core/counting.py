@@ -67,34 +67,23 @@ def run_counted(work: Callable[[], None], count: Callable[[], int], path: Option
     worker = threading.Thread(target=lambda: errors.append(error_of(work)), daemon=True)
     worker.start()
     with progress_file(path) as write:
-        turn = _Turn(worker, count, write, deadline)
-        if not wait_until(turn.ended, deadline, first_pause=0.0):
+        pause = PERIOD
+
+        def has_ended() -> bool:
+            """Wait for the thread for a while, and then count."""
+            nonlocal pause
+            worker.join(max(0.0, min(pause, deadline - time.monotonic())))
+            if worker.is_alive() and write is not None:
+                begun = time.monotonic()
+                write("%d" % count())
+                pause = max(PERIOD, PATIENCE * (time.monotonic() - begun))
+            return not worker.is_alive()
+
+        if not wait_until(has_ended, deadline, first_pause=0.0):
             return False
-    error = errors[0]
-    if error is not None:
-        raise error
+    if errors[0] is not None:
+        raise errors[0]
     return True
-
-
-class _Turn:
-    """Waits for a thread for a while, and then counts."""
-
-    def __init__(
-        self, worker: threading.Thread, count: Callable[[], int], write: Optional[Write], deadline: float
-    ) -> None:
-        self._worker, self._count, self._write, self._deadline = worker, count, write, deadline
-        self._pause = PERIOD
-
-    def ended(self) -> bool:
-        begun = time.monotonic()
-        self._worker.join(max(0.0, min(self._pause, self._deadline - begun)))
-        if not self._worker.is_alive():
-            return True
-        if self._write is not None:
-            begun = time.monotonic()
-            self._write("%d" % self._count())
-            self._pause = max(PERIOD, PATIENCE * (time.monotonic() - begun))
-        return False
 
 
 class Output:

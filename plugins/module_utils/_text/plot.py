@@ -32,7 +32,12 @@ class Line:
 
 def _part(kind: str, name: str) -> Callable[[Json], float | None]:
     """An amount that is ``used``, which means allocated, or ``measured``."""
-    return lambda sample: _share(sample[kind][name], sample["capacity"][name])
+
+    def percent(sample: Json) -> float | None:
+        whole = sample["capacity"][name]
+        return min(100.0, 100.0 * sample[kind][name] / whole) if whole > 0 else None
+
+    return percent
 
 
 LINES = (
@@ -56,10 +61,6 @@ def plot(samples: Sequence[Json], start: float, end: float) -> Json:
         "lines": [{"style": line.style, "name": line.name, "strokes": strokes} for line, strokes in drawn if strokes],
         "times": _times(start, end),
     }
-
-
-def _share(part: float, whole: float) -> float | None:
-    return min(100.0, 100.0 * part / whole) if whole > 0 else None
 
 
 def _thinned(samples: Sequence[Json], start: float, end: float) -> List[Json]:
@@ -101,15 +102,10 @@ def _stroke(piece: Sequence[Tuple[float, float]]) -> str:
 
 def _times(start: float, end: float) -> List[Json]:
     """The times below the plot. The first and the last one stay inside of it."""
-    labels = []
+    labels, form = [], "%H:%M" if end - start <= 2 * 86400 else "%d %b"
     for number in range(_TICKS):
         part = number / (_TICKS - 1)
         anchor = "first" if number == 0 else "last" if number == _TICKS - 1 else "middle"
-        labels.append(
-            {"text": _tick(start + part * (end - start), end - start), "anchor": anchor, "x": "%g%%" % (100 * part)}
-        )
+        text = time.strftime(form, time.localtime(start + part * (end - start)))
+        labels.append({"text": text, "anchor": anchor, "x": "%g%%" % (100 * part)})
     return labels
-
-
-def _tick(moment: float, span: float) -> str:
-    return time.strftime("%H:%M" if span <= 2 * 86400 else "%d %b", time.localtime(moment))

@@ -63,7 +63,9 @@ def environments_table(environments: Sequence[Json]) -> List[str]:
 def usage_lines(usage: Sequence[Json], month: str | None = None) -> List[str]:
     if not usage:
         return [f"No session has held anything{f' in {month}' if month else ''}."]
-    rows = [[_rounded(entry[column]) for column in _OF_USAGE] for entry in usage]
+    rows = [
+        [f"{part:.1f}" if isinstance(part, float) else part for part in map(entry.get, _OF_USAGE)] for entry in usage
+    ]
     return table([column.replace("_", " ") for column in _OF_USAGE], rows)
 
 
@@ -74,10 +76,6 @@ def usage_csv(usage: Sequence[Json]) -> str:
     writer.writeheader()
     writer.writerows(usage)
     return text.getvalue()
-
-
-def _rounded(value: object) -> str:
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
 def check_lines(findings: Sequence[Json], pairs: Sequence[Json]) -> List[str]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any, Collection, List, Mapping, Sequence
+from typing import Any, List, Mapping, Sequence
 
 from .._core import arrival
 from .._core.constants import SCHEMA
 from .._core.documents import Json, picked, sparse
 from .._core.errors import visible
-from .._core.model import App, Container, Plan, Port, Resources, Role
+from .._core.model import App, Plan, Port, Resources, Role
 from .._core.names import local_port
 from .._core.topology import kept_apps, order_of
 from .._core.units import show_bytes, show_cpus, show_seconds
@@ -35,6 +35,17 @@ def session_document(plan: Plan, session: Json, address: str, timings: Mapping[s
     the agent of main1, and ``folder`` the folder of the session on the controller.
     """
     main = plan.main
+    roles = [
+        {**picked(role, "name", "size", "image", "memory", "shm", "gpus"), "cpus": role.millicpus / 1000}
+        for role in plan.session.roles
+    ]
+    containers = [
+        {
+            **picked(one, "id", "hostname", "agent", "rank", "local_rank", "address"),
+            "gpus": [gpu.id for gpu in one.resources.gpus],
+        }
+        for one in plan.containers
+    ]
     return {
         "schema": SCHEMA,
         "session": {
@@ -52,8 +63,8 @@ def session_document(plan: Plan, session: Json, address: str, timings: Mapping[s
             "shm": main.resources.shm,
             "gpus": sum(gpu.shares for gpu in main.resources.gpus),
         },
-        **({"roles": [_role_entry(role) for role in plan.session.roles]} if plan.session.roles else {}),
-        "containers": [_container_entry(container) for container in plan.containers],
+        **({"roles": roles} if roles else {}),
+        "containers": containers,
         "apps": [*(_port_entry(port, address, folder) for port in main.ports), *_apps_of_roles(plan, folder)],
         # The result is recorded when a playbook has waited for it.
         "command": {"result": "", "reason": ""} if plan.session.command else None,
@@ -77,15 +88,6 @@ def plan_to_read(plan: Plan) -> Json:
         "environment": common,
         "containers": containers,
     }
-
-
-def _role_entry(role: Role) -> Json:
-    return {**picked(role, "name", "size", "image", "memory", "shm", "gpus"), "cpus": role.millicpus / 1000}
-
-
-def _container_entry(container: Container) -> Json:
-    known = picked(container, "id", "hostname", "agent", "rank", "local_rank", "address")
-    return {**known, "gpus": [gpu.id for gpu in container.resources.gpus]}
 
 
 def _port_entry(port: Port, address: str, folder: str) -> Json:
@@ -132,7 +134,8 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
         lines.append(_RESIZED)
     if outcome == "placed" and not plan.session.mounts:
         lines.append("No data folder: the files of this session are removed with it")
-    lines += _places_of_apps(plan)
+    lines += [f"App {port.name}: port {port.host_port} of {plan.main.agent}" for port in plan.main.ports[1:]]
+    lines += [f"App {app.name}: in {one.hostname}, by SSH tunnel" for one, app in kept_apps(plan) if one.rank]
     parts = [part for one in plan.containers for part in gpu_parts([gpu.to_json() for gpu in one.resources.gpus])]
     lines += [f"Part of a GPU: {part}" for part in dict.fromkeys(parts)]
     lines += _gpu_warning(plan)
@@ -168,11 +171,6 @@ def _gpu_warning(plan: Plan) -> List[str]:
     return [f"Warning: {found}; use session_per_agent: 1, and give the container of each agent all its GPUs"]
 
 
-def _places_of_apps(plan: Plan) -> List[str]:
-    published = [f"App {port.name}: port {port.host_port} of {plan.main.agent}" for port in plan.main.ports[1:]]
-    return published + [f"App {app.name}: in {one.hostname}, by SSH tunnel" for one, app in kept_apps(plan) if one.rank]
-
-
 def _ways_to_apps(plan: Plan, folder: str, address: str) -> List[str]:
     """Where the URLs are, and the commands that make loopback ports of another machine ports of this machine."""
     lines = []
@@ -206,9 +204,10 @@ def _repairs(scheduled: Json, plan: Plan, check_mode: bool) -> List[str]:
             return [f"all containers {would}restarted", *moves]
         gone = {move[0] for move in scheduled.get("moves") or ()}
         added = scheduled.get("added") or ()
+        removed = [visible(str(name)) for name, _agent in scheduled.get("removed") or () if name not in added]
         changes = (
             ("added", [one.hostname for one in plan.containers if one.hostname in added]),
-            ("removed", _removed(scheduled, added)),
+            ("removed", sorted(removed, key=lambda name: (len(name), name))),
             ("brought back", [name for name in scheduled["missing"] if name not in gone]),
         )
         shown = moves + [f"{', '.join(names)} {would}{did}" for did, names in changes if names]
@@ -221,11 +220,6 @@ def _repairs(scheduled: Json, plan: Plan, check_mode: bool) -> List[str]:
     if scheduled.get("restored_files"):
         return ["its files on this controller %s written again" % ("would be" if check_mode else "are")]
     return []
-
-
-def _removed(scheduled: Json, added: Collection[str]) -> List[str]:
-    names = [visible(str(hostname)) for hostname, _agent in scheduled.get("removed") or () if hostname not in added]
-    return sorted(names, key=lambda name: (len(name), name))
 
 
 def _moves(scheduled: Json, check_mode: bool) -> List[str]:
