@@ -100,19 +100,19 @@ def limit_reached(containers: Iterable[Json]) -> str:
 
 def what_happened(session: Json) -> str:
     """The reason of a session's state. For a running session: how its commands, apps and containers ended, if they did."""
-    if session["state"] == "RUNNING" and limit_reached(session["containers"]):
-        return limit_reached(session["containers"])
-    ends = [
-        describe_container_exit(container) for container in session["containers"] if container["state"] != "running"
-    ]
-    ends += [describe_app(app) for app in failed_apps(session["containers"])]
-    ends += [f"{one['hostname']}: {describe_command_exit(one['batch'])}" for one in failed_roles(session["containers"])]
-    command = session.get("command")
-    if session["state"] == "RUNNING" and command and command["exit_code"] is not None:
+    containers, command = session["containers"], session.get("command")
+    if session["state"] != "RUNNING":
+        return str(session["reason"])
+    if limit_reached(containers):
+        return limit_reached(containers)
+    ends = [describe_container_exit(container) for container in containers if container["state"] != "running"]
+    ends += [describe_app(app) for app in failed_apps(containers)]
+    ends += [f"{one['hostname']}: {describe_command_exit(one['batch'])}" for one in failed_roles(containers)]
+    if command and command["exit_code"] is not None:
         ends.append(describe_command_exit(command))
-    elif session["state"] == "RUNNING" and command:
+    elif command:
         ends.append("the command runs" if command.get("begun", True) else _NOT_BEGUN)
-    if session["state"] != "RUNNING" or not ends:
+    if not ends:
         return str(session["reason"])
     waits = session.get("restart_waits")
     ends += [f"not restarted now: {waits}"] if waits else []

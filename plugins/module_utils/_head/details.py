@@ -146,13 +146,13 @@ def ended_apps(plan: Plan, agents: Iterable[Agent]) -> List[str]:
     own = [((one.agent, one.id), app.name) for one, app in kept_apps(plan) if one.rank]
     # Few sessions have such apps: a list of many sessions looks at the containers of all agents for these alone.
     observed = [(agent.name, one) for agent in agents for one in agent.containers] if own else []
-    kept = {(agent, one.id): one.data.get("apps") for agent, one in observed}
-    return [name for place, name in own if not _runs(name, kept.get(place))]
-
-
-def _runs(name: str, kept: Sequence[Json] | None) -> bool:
-    """Whether PID 1 keeps an app; it is taken for granted of a container whose apps are not known."""
-    return kept is None or any(app["name"] == name and app["state"] != "ended" for app in kept)
+    # A container whose apps are not known is taken to run them.
+    kept = {
+        (agent, one.id): {app["name"] for app in one.data["apps"] if app["state"] != "ended"}
+        for agent, one in observed
+        if one.data.get("apps") is not None
+    }
+    return [name for place, name in own if name not in kept.get(place, (name,))]
 
 
 def _published(row: Row, ports: Sequence[Port], main: ObservedContainer | None) -> Dict[str, Tuple[str, int]]:

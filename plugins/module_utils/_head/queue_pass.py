@@ -137,16 +137,11 @@ def note_degraded(store: Store, agents: Sequence[Agent], owner: str, now: float)
             continue
         containers = session["containers"]
         is_lacking = bool(session["degraded"] or failed_apps(containers) or failed_roles(containers))
-        noted = _last_note(store, row)
+        # The row may have the reason of a repair that failed.
+        noted = next((str(entry["reason"]) for entry in reversed(store.history(row.id))), "")
         back = _WHOLE if noted.startswith(_DEGRADED) else _WELL
         reason = (_DEGRADED if session["degraded"] else _UNHEALTHY) + what_happened(session) if is_lacking else back
         if reason != noted and (is_lacking or noted.startswith((_DEGRADED, _UNHEALTHY))):
             store.note(row, now, reason, is_change=False)
             found += [row] if is_lacking else []
     return found
-
-
-def _last_note(store: Store, row: Row) -> str:
-    """The last reason in the history of a session. Its row may have the reason of a repair that failed."""
-    history = store.history(row.id)
-    return str(history[-1]["reason"]) if history else ""

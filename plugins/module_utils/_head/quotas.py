@@ -12,8 +12,7 @@ from .._core.documents import Json, picked
 from .._core.model import Resources
 from .._core.reports import Agent
 from .._planning.policy import Limits, SitePolicy
-from .._planning.policy_rules import QUOTAS, Use, over_quota, shown, use_of
-from .._planning.request import Request
+from .._planning.policy_rules import QUOTAS, Use, shown, use_of
 from .._text.table import table
 from .row import Row
 
@@ -93,18 +92,3 @@ def _value(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(value) or "none"
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
-
-
-class Quotas:
-    """The quotas during one decision: sessions that room is kept for count as well."""
-
-    def __init__(self, policy: SitePolicy, use: Dict[str, Use]) -> None:
-        self._policy = policy
-        self._use = dict(use)
-
-    def count(self, request: Request) -> None:
-        self._use[request.owner] = self._use.get(request.owner, Use()).plus(Use.of_request(request))
-
-    def over(self, request: Request) -> str:
-        """Why a session must wait for the end of others; empty if it need not."""
-        return over_quota(self._policy, self._use, request)

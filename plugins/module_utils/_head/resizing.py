@@ -16,7 +16,7 @@ from typing import Sequence, Tuple
 from .._core.constants import HOST, LABEL_SPEC
 from .._core.errors import StateError
 from .._core.model import Plan
-from .._core.reports import Agent, ObservedContainer
+from .._core.reports import Agent
 from .._planning.allocation import Allocation, check_folders
 from .._planning.placement import Placement, Shortfall, host_places, rdma_places
 from .._planning.policy_rules import check_policy, over_quota
@@ -56,25 +56,21 @@ def strangers(row: Row, plan: Plan, agents: Sequence[Agent], added: Sequence[str
     """
     known = {one.id: (one.agent, one.labels.get(LABEL_SPEC)) for one in plan.containers}
     new = {one.id for one in plan.containers if one.hostname in added}
-
-    def is_strange(one: ObservedContainer, agent: str) -> bool:
-        return one.id not in known or (one.id in new and known[one.id] != (agent, one.data.get("spec")))
-
     found = ((agent.name, one) for agent in agents for one in agent.containers if one.session == row.id)
-    return tuple((one.hostname, agent) for agent, one in found if is_strange(one, agent))
+    return tuple(
+        (one.hostname, agent)
+        for agent, one in found
+        if one.id not in known or (one.id in new and known[one.id] != (agent, one.data.get("spec")))
+    )
 
 
 def _without_strangers(row: Row, plan: Plan, context: Context) -> Context:
     """The agents without the containers of the session that are removed before others are added."""
     gone = strangers(row, plan, context.agents)
-
-    def stays(one: ObservedContainer, agent: str) -> bool:
-        return one.session != row.id or (one.hostname, agent) not in gone
-
-    agents = (
-        replace(agent, containers=tuple(one for one in agent.containers if stays(one, agent.name)))
-        for agent in context.agents
-    )
+    agents = []
+    for agent in context.agents:
+        own = (one for one in agent.containers if one.session != row.id or (one.hostname, agent.name) not in gone)
+        agents.append(replace(agent, containers=tuple(own)))
     return replace(context, agents=tuple(agents))
 
 

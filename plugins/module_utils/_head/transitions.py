@@ -30,7 +30,7 @@ from .row import Row
 from .store import DamagedStoreError, FullStoreError, Store
 from .upkeep import adopt, cancel_old, expire, give_up, is_lost, keep_pass, removable
 
-# How often a launch chooses another subnet, other ports and other names.
+# How often a launch chooses another subnet, other ports and other names: something may be wrong with the agent.
 _MOST_RETRIES = 3
 
 
@@ -100,7 +100,7 @@ def _failed(store: Store, change: Change, row: Row) -> None:
         _go_back(store, row, change.now)
         row.holder, row.lease, row.reason = None, 0.0, change.reason
         store.save(row)
-    elif row.state == states.PREPARING and change.retry and _may_retry(store, row):
+    elif row.state == states.PREPARING and change.retry and _launches(store, row) <= _MOST_RETRIES:
         row.plan = None
         store.change(row, PENDING, change.now, change.reason)
     # A session that is being terminated is removed with all that the launch leaves.
@@ -117,9 +117,8 @@ def _go_back(store: Store, row: Row, now: float) -> None:
         store.book(row, now, again=True)
 
 
-def _may_retry(store: Store, row: Row) -> bool:
-    """Whether a session may be placed again: something may be wrong with the agent, so not without end."""
-    return len([entry for entry in store.history(row.id) if entry["after"] == states.PREPARING]) <= _MOST_RETRIES
+def _launches(store: Store, row: Row) -> int:
+    return sum(entry["after"] == states.PREPARING for entry in store.history(row.id))
 
 
 def _terminating(store: Store, change: Change, row: Row) -> None:

@@ -18,12 +18,12 @@ from .._planning.capacity import Demand
 from .._planning.fair_share import decayed_use, fairness
 from .._planning.placement import Placement, Shortfall
 from .._planning.policy import QueueRules, SitePolicy
-from .._planning.policy_rules import check_policy
+from .._planning.policy_rules import Use, check_policy, over_quota
 from .._planning.queue import Policy, QueueEntry, Turn, in_order, take_turns
 from .._planning.request import Request
-from .awaited import Awaited, awaited
+from .awaited import awaited
 from .policy_file import read_policy
-from .quotas import Quotas, by_owner, uses
+from .quotas import by_owner, uses
 from .row import Requester, Row
 from .store import Store
 from .usage import capacity_left
@@ -125,7 +125,10 @@ class Turns:
     def _placed_without(self, ended: Collection[str], now: float, wanted: Set[str]) -> Iterator[str]:
         """The wanted sessions that fit once others have ended."""
         plans = [plan for plan in self._plans if plan.session.id not in ended]
-        agents = tuple(_without(agent, ended) for agent in self._context.agents)
+        agents = tuple(
+            replace(agent, containers=tuple(one for one in agent.containers if one.session not in ended))
+            for agent in self._context.agents
+        )
         left = len(wanted)
         turns_then = self._decided(agents, plans, Allocation(plans, agents), now, ended) if wanted else iter(())
         for entry, outcome in turns_then:
@@ -140,7 +143,8 @@ class Turns:
         self, agents: Sequence[Agent], plans: Sequence[Plan], allocation: Allocation, now: float, ended: Collection[str]
     ) -> Iterator[Turn]:
         free = capacity_left(agents, self._ends, plans)
-        quotas = Quotas(self._context.site, by_owner(self._uses, ended))
+        # Sessions that room is kept for count as well.
+        use = by_owner(self._uses, ended)
 
         def can_start(entry: QueueEntry, placement: Placement) -> bool:
             request = self.requests[entry.id]
@@ -148,11 +152,11 @@ class Turns:
                 allocation.check(request, placement)
             except ComputeError:
                 return False
-            quotas.count(request)
+            use[request.owner] = use.get(request.owner, Use()).plus(Use.of_request(request))
             return True
 
         def held(entry: QueueEntry) -> str:
-            return quotas.over(self.requests[entry.id])
+            return over_quota(self._context.site, use, self.requests[entry.id])
 
         def is_permitted(entry: QueueEntry) -> bool:
             try:
@@ -188,10 +192,6 @@ def _latest_end(plan: Plan, changed: float) -> float:
     return min((begin + limit for begin, limit in limits if limit), default=0.0)
 
 
-def _without(agent: Agent, sessions: Collection[str]) -> Agent:
-    return replace(agent, containers=tuple(one for one in agent.containers if one.session not in sessions))
-
-
 def _entries(
     store: Store,
     waiting: Sequence[Tuple[Row, Request]],
@@ -203,12 +203,14 @@ def _entries(
     """All sessions that wait, by their IDs, and those asked for now as they are asked for."""
     fair = _fairness(store, {row.owner for row, _request in waiting}, rules, now)
     total = sum(agent.millicpus for agent in agents) or 1
-    return {
-        row.id: _queue_entry(
-            row, request, fair, total, awaited(row, request, store.awaited_by(row, request), agents, now)
+    found = {}
+    for row, request in (*waiting, *asked):
+        waits = awaited(row, request, store.awaited_by(row, request), agents, now)
+        factors = (fair.get(row.owner, 1.0), request.total("millicpus") / total)
+        found[row.id] = QueueEntry(
+            row.id, row.name, row.priority, waits.since, request.demand(), *factors, awaits=waits.text
         )
-        for row, request in (*waiting, *asked)
-    }
+    return found
 
 
 def _fairness(store: Store, owners: Set[str], rules: QueueRules, now: float) -> Mapping[str, float]:
@@ -218,9 +220,3 @@ def _fairness(store: Store, owners: Set[str], rules: QueueRules, now: float) -> 
     # What is older than ten half-lives counts less than a thousandth.
     use = decayed_use(store.holdings(now - 10 * rules.half_life), rules.half_life, now)
     return fairness(use, owners, rules)
-
-
-def _queue_entry(row: Row, request: Request, fair: Mapping[str, float], total: int, waits: Awaited) -> QueueEntry:
-    size = request.total("millicpus") / total
-    demand, fair_part = request.demand(), fair.get(row.owner, 1.0)
-    return QueueEntry(row.id, row.name, row.priority, waits.since, demand, fair_part, size, waits.text)

@@ -149,7 +149,11 @@ def to_build(names: Any) -> List[Dict[str, str]]:
     """Builds in their order: an environment comes after the environment that it extends."""
     builds: Dict[str, Dict[str, str]] = {}
     for name in value_rules.check_list("environments", _as_list(names)):
-        chain = [_check_built(name)]
+        if name not in BASES:
+            raise InputError(
+                "environments", name, f"must be an environment that the collection builds: {', '.join(BASES)}"
+            )
+        chain = [str(name)]
         while BASES.get(chain[0]) in BASES:
             chain.insert(0, BASES[chain[0]])
         for part in chain:
@@ -178,12 +182,6 @@ def environment_like(image: str) -> str:
     """
     found = difflib.get_close_matches(image.partition(":")[0], SHIPPED, 1, cutoff=0.75)
     return found[0] if found else ""
-
-
-def _check_built(name: Any) -> str:
-    if name not in BASES:
-        raise InputError("environments", name, f"must be an environment that the collection builds: {', '.join(BASES)}")
-    return str(name)
 
 
 def _as_list(value: Any) -> Any:

@@ -14,7 +14,7 @@ from .._core.constants import HOST, PRIVATE
 from .._core.documents import picked
 from .._core.errors import InputError
 from .._core.image_reference import split
-from .._core.model import App, Mount, Resources
+from .._core.model import App, Resources
 from .._core.paths import covers
 from .._core.units import show_bytes, show_cpus
 from .addresses import parse_port_range
@@ -298,14 +298,11 @@ def _check_apart(request: Request) -> None:
 
 def _check_volumes(request: Request, permitted: str) -> None:
     for mount in request.mounts:
-        if mount.type != "bind" and (permitted == NONE or (permitted in (PLAIN, OWN) and not _is_plain(mount))):
+        # The engine makes it itself: the options of a volume can name any folder of the agent.
+        is_plain = mount.type == "volume" and not mount.options
+        if mount.type != "bind" and (permitted == NONE or (permitted in (PLAIN, OWN) and not is_plain)):
             rule = "must be no volume" if permitted == NONE else "must be a volume without options"
             _refuse("mounts", mount.source, rule)
-
-
-def _is_plain(mount: Mount) -> bool:
-    """Whether the engine makes the volume itself: the options of a volume can name any folder of the agent."""
-    return mount.type == "volume" and not mount.options
 
 
 def _check_ports(request: Request, permitted: str) -> None:

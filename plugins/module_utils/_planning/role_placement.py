@@ -91,16 +91,13 @@ def never_fits(demand: Demand, agents: Sequence[Agent]) -> str:
     """
     wanted = [agent for agent in agents if not all(excluded(agent, part) for part in demand.parts)]
     has_gpus = any(part.per_container.gpus for part in demand.parts)
-    if not all(agent.reachable and not (has_gpus and _is_unseen(agent)) for agent in wanted):
+    # The parts of the GPUs of these are not known for now.
+    unseen = [one for one in wanted if one.gpu_sharing.may_pass and all(gpu.shares == 1 for gpu in one.gpus)]
+    if not all(agent.reachable for agent in wanted) or (has_gpus and unseen):
         return ""
     ready = [_idle(agent) for agent in agents]
     found = place(demand, ready, {agent.name: free_of(agent, ()) for agent in ready})
     return found.reason if isinstance(found, Shortfall) else ""
-
-
-def _is_unseen(agent: Agent) -> bool:
-    """Whether the parts of its GPUs are not known for now."""
-    return agent.gpu_sharing.may_pass and all(gpu.shares == 1 for gpu in agent.gpus)
 
 
 def _idle(agent: Agent) -> Agent:

@@ -108,11 +108,8 @@ def names(name: str, description: str, check: Check, **more: Any) -> Variable:
 
 def declared_variables(dataclass_: Any) -> Tuple[Variable, ...]:
     """The variables that the fields of a dataclass declare, in the order of the fields."""
-    return tuple(_declared(field.name, field.metadata[DECLARATION]) for field in dataclasses.fields(dataclass_))
-
-
-def _declared(field: str, attributes: Dict[str, Any]) -> Variable:
-    return Variable(**{**attributes, "name": attributes["name"] or field, "field": field})
+    declared = {field.name: field.metadata[DECLARATION] for field in dataclasses.fields(dataclass_)}
+    return tuple(Variable(**{**one, "name": one["name"] or field, "field": field}) for field, one in declared.items())
 
 
 def from_text(variable: str, value: Any) -> Any:

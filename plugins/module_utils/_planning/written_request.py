@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping
 
-from .._core.documents import Json
-from .._core.model import App, Role, Secret
+from .._core.documents import Json, sparse
+from .._core.model import App, Role
 from .request import REQUEST_VARIABLES, Request
 from .role_rules import FIELDS
 
@@ -54,10 +54,6 @@ def _size(amount: int) -> str:
     )
 
 
-def _secret(secret: Secret) -> Json:
-    return {name: text for name, text in secret.to_json().items() if text}
-
-
 def _app(app: App) -> Json:
     kept = {name: value for name, value in app.to_json().items() if value or name in _LEAST_OF_APP}
     # A TCP port that is ready is a number.
@@ -79,7 +75,7 @@ _WRITTEN: Dict[str, Callable[[Any], Any]] = {
     "gpus": _number,
     **dict.fromkeys(("memory", "shm", "disk", "log_size"), _size),
     "mounts": lambda mounts: [mount.to_json() for mount in mounts],
-    "secrets": lambda secrets: [_secret(secret) for secret in secrets],
+    "secrets": lambda secrets: [sparse(secret) for secret in secrets],
     "apps": lambda apps: [_app(app) for app in apps],
     "roles": lambda roles: [_role(role) for role in roles],
     "user": lambda user: {"uid": user.uid, "gid": user.gid},
