@@ -14,7 +14,7 @@ from .._core import arrival
 from .._core.constants import SCHEMA
 from .._core.documents import Json, picked, sparse
 from .._core.errors import visible
-from .._core.model import App, Plan, Port, Resources, Role
+from .._core.model import App, Container, Plan, Port, Resources, Role
 from .._core.names import local_port
 from .._core.topology import kept_apps, order_of
 from .._core.units import show_bytes, show_cpus, show_seconds
@@ -39,13 +39,6 @@ def session_document(plan: Plan, session: Json, address: str, timings: Mapping[s
         {**picked(role, "name", "size", "image", "memory", "shm", "gpus"), "cpus": role.millicpus / 1000}
         for role in plan.session.roles
     ]
-    containers = [
-        {
-            **picked(one, "id", "hostname", "agent", "rank", "local_rank", "address"),
-            "gpus": [gpu.id for gpu in one.resources.gpus],
-        }
-        for one in plan.containers
-    ]
     return {
         "schema": SCHEMA,
         "session": {
@@ -64,7 +57,7 @@ def session_document(plan: Plan, session: Json, address: str, timings: Mapping[s
             "gpus": sum(gpu.shares for gpu in main.resources.gpus),
         },
         **({"roles": roles} if roles else {}),
-        "containers": containers,
+        "containers": [_container_entry(container) for container in plan.containers],
         "apps": [*(_port_entry(port, address, folder) for port in main.ports), *_apps_of_roles(plan, folder)],
         # The result is recorded when a playbook has waited for it.
         "command": {"result": "", "reason": ""} if plan.session.command else None,
@@ -88,6 +81,11 @@ def plan_to_read(plan: Plan) -> Json:
         "environment": common,
         "containers": containers,
     }
+
+
+def _container_entry(container: Container) -> Json:
+    known = picked(container, "id", "hostname", "agent", "rank", "local_rank", "address")
+    return {**known, "gpus": [gpu.id for gpu in container.resources.gpus]}
 
 
 def _port_entry(port: Port, address: str, folder: str) -> Json:
