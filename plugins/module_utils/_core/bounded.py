@@ -70,11 +70,7 @@ class Pending:
 
 
 def within(call: Callable[[], Any], seconds: float = PATIENCE) -> Any:
-    """The value of the call, which is JSON; raises a SilentError after so many seconds.
-
-    >>> within(lambda: 2 + 2)
-    4
-    """
+    """The value of the call, which is JSON; raises a SilentError after so many seconds."""
     return Pending(call).value(deadline_in(seconds))
 
 

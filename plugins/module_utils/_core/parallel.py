@@ -73,11 +73,7 @@ def map_bounded(
 def run_all(
     function: Callable[[Item], Value], items: Iterable[Item], limit: int, keep_going: bool = False
 ) -> List[Value]:
-    """The function's value for every item, in order; raises the error of the first item that has one.
-
-    >>> run_all(len, ["a", "bc"], 2)
-    [1, 2]
-    """
+    """The function's value for every item, in order; raises the error of the first item that has one."""
     outcomes = map_bounded(function, items, limit, keep_going)
     error = first_error(outcomes)
     if error is not None:

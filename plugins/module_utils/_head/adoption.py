@@ -78,7 +78,12 @@ def rebuilt_plan(
     are chosen beside them. Raises InputError for another request, and ConflictError if no container of the session is seen or a lost
     container has no room any more.
     """
-    observed = {one.hostname: one for agent in agents for one in agent.containers if _is_of(row, one)}
+    observed = {
+        one.hostname: one
+        for agent in agents
+        for one in agent.containers
+        if one.session == row.id and one.describes_session
+    }
     example = _example(row, request, observed)
     placed_on, slots = read_placement(example.label(LABEL_SESSION + ".placement")), _slots(example, request)
     request, mode = request.with_sizes(list(map(len, slots))), example.label(LABEL_SESSION + ".mode")
@@ -136,7 +141,12 @@ def _example(row: Row, request: Request, observed: Mapping[str, ObservedContaine
 
     The sizes may differ, because a running session can be resized. Labels keep the digest of the first request.
     """
-    example = max(observed.values(), key=_age, default=None)
+    # Each change of the size gives the containers that it adds labels of their own.
+    example = max(
+        observed.values(),
+        key=lambda one: (float(one.data.get("created") or 0.0), int(one.data.get("rank") or 0)),
+        default=None,
+    )
     if example is None:
         raise ConflictError(
             f"Session {row.name} is known from its labels alone, and no agent that answers has a container of it: bring its "
@@ -160,15 +170,6 @@ def _slots(container: ObservedContainer, request: Request) -> List[List[int]]:
     sizes = request.sizes if request.roles else [len(read_placement(container.label(LABEL_SESSION + ".placement")))]
     places = iter(range(sum(sizes)))
     return [list(islice(places, size)) for size in sizes]
-
-
-def _is_of(row: Row, container: ObservedContainer) -> bool:
-    return container.session == row.id and container.describes_session
-
-
-def _age(container: ObservedContainer) -> Tuple[float, int]:
-    """A key that sorts older containers first. Each change of the size gives the containers that it adds labels of their own."""
-    return float(container.data.get("created") or 0.0), int(container.data.get("rank") or 0)
 
 
 def _chosen_again(member: Member, request: Request, free: FreeCapacity | None) -> Resources:

@@ -9,7 +9,7 @@ A session that waits for what cannot happen any more leaves the queue with ERROR
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import List, Mapping, Sequence, Tuple
+from typing import List, Mapping, Sequence, Set, Tuple
 
 from .._core import states
 from .._core.constants import RESTART_ALL
@@ -110,15 +110,13 @@ def _starts_again(row: Row, agents: Sequence[Agent], now: float) -> bool:
 def _circle(row: Row, request: Request, waiting: Sequence[Tuple[Row, Request]]) -> List[str]:
     """The names from this session back to it, along the sessions that wait for each other; empty if there is no way."""
     after = {other.name: asked.after for other, asked in waiting if other.owner == row.owner}
-    waiting_for = dict.fromkeys(request.after, row.name)
-    open_names = list(request.after)
-    while open_names and row.name not in waiting_for:
-        name = open_names.pop()
-        names = after.get(name, ())
-        open_names += [one for one in names if one not in waiting_for]
-        for one in names:
-            waiting_for.setdefault(one, name)
-    way = [row.name] if row.name in waiting_for else []
-    while way and (len(way) == 1 or way[0] != row.name):
-        way.insert(0, waiting_for[way[0]])
-    return way
+    ways: List[Tuple[str, ...]] = [(row.name, name) for name in request.after]
+    seen: Set[str] = set()
+    while ways:
+        way = ways.pop()
+        if way[-1] == row.name:
+            return list(way)
+        if way[-1] not in seen:
+            seen.add(way[-1])
+            ways += [(*way, name) for name in after.get(way[-1], ())]
+    return []

@@ -62,15 +62,11 @@ def _keep_all(own: int, folder: os.stat_result, logs: Sequence[Json]) -> None:
         os.fchown(own, -1, folder.st_gid)
         os.fchmod(own, SHARED)
     for log in logs:
-        _keep_log(own, folder, log)
-
-
-def _keep_log(own: int, folder: os.stat_result, log: Json) -> None:
-    name = os.path.basename(f"{log['hostname']}{_SUFFIX}")
-    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_SURPRISE, 0o600, dir_fd=own)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        set_rights(handle, folder)
-        file.write(log["text"])
+        name = os.path.basename(f"{log['hostname']}{_SUFFIX}")
+        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_SURPRISE, 0o600, dir_fd=own)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            set_rights(handle, folder)
+            file.write(log["text"])
 
 
 def surplus_logs(folder: str, live: Set[str], log_bytes: int) -> List[str]:

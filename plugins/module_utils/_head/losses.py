@@ -9,8 +9,7 @@ there before a pass has removed what the agent still has of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
 from .._core import states
 from .._core.constants import RELOCATE
@@ -28,17 +27,6 @@ from .row import Row
 from .store import Store
 from .turns import Context
 from .usage import capacity_left
-
-
-@dataclass(frozen=True)
-class Loss:
-    """A session that has lost agents, and what is done about it: C(end) or C(relocate)."""
-
-    session: Row
-    action: str
-    agents: Tuple[str, ...]
-    reason: str
-
 
 # Hostname, former and new agent of each container that moves.
 Moves = Tuple[Tuple[str, str, str], ...]
@@ -72,41 +60,42 @@ def silent_agents(store: Store) -> Dict[str, float]:
     return dict(store.query("SELECT name, silent FROM agent WHERE silent IS NOT NULL"))
 
 
-def decided(rows: Iterable[Row], agents: Sequence[Agent], silent: Mapping[str, float], now: float) -> List[Loss]:
-    """What becomes of running sessions. One that another controller repairs is left to it."""
-    found = []
+def decided(
+    rows: Iterable[Row], agents: Sequence[Agent], silent: Mapping[str, float], now: float
+) -> Iterator[Tuple[Row, Plan, Tuple[str, ...]]]:
+    """The running sessions that a pass ends or moves, with their lost agents. One that another controller repairs is left to it."""
     for row in rows:
-        if row.plan is None or row.plan.session.on_lost == "keep" or (row.holder is not None and row.lease >= now):
-            continue
-        lost = lost_agents(row.plan, agents, silent, now)
-        if lost:
-            found.append(Loss(row, row.plan.session.on_lost, lost, describe_loss(row.plan, lost)))
-    return found
+        plan, is_held = row.plan, row.holder is not None and row.lease >= now
+        if plan is not None and plan.session.on_lost != "keep" and not is_held:
+            lost = lost_agents(plan, agents, silent, now)
+            if lost:
+                yield row, plan, lost
 
 
 def losses(store: Store, agents: Sequence[Agent], owner: str, now: float) -> List[Json]:
     """What a pass does about the sessions of an owner: C(end), C(relocate), or C(stay) if no agent has room, which is recorded."""
     rows = [row for row in store.live({states.RUNNING}) if owner in (row.owner, ALL_OWNERS)]
-    nodes = _nodes(store)
-    return [_action(store, loss, agents, nodes) for loss in decided(rows, agents, silent_agents(store), now)]
+    nodes, found = _nodes(store), decided(rows, agents, silent_agents(store), now)
+    return [_action(store, row, plan, lost, agents, nodes) for row, plan, lost in found]
 
 
-def _action(store: Store, loss: Loss, agents: Sequence[Agent], nodes: Mapping[str, str]) -> Json:
-    row, plan, request = loss.session, loss.session.plan, loss.session.request
-    shown: Json = {"id": row.id, "name": row.name, "owner": row.owner, "action": loss.action, "reason": loss.reason}
+def _action(
+    store: Store, row: Row, plan: Plan, lost: Sequence[str], agents: Sequence[Agent], nodes: Mapping[str, str]
+) -> Json:
+    request, action, reason = row.request, plan.session.on_lost, describe_loss(plan, lost)
+    shown: Json = {"id": row.id, "name": row.name, "owner": row.owner, "action": action, "reason": reason}
     shown.update(nodes={}, shared=False)
-    if loss.action != RELOCATE or plan is None or request is None:
+    if action != RELOCATE or request is None:
         return shown
-    places = _places(store, row, plan, request, loss.agents, agents)
+    places = _places(store, row, plan, request, lost, agents)
     if isinstance(places, Shortfall):
-        row.reason = f"{UNMOVED}{loss.reason}, and no other agent has room for {places.reason}"
+        row.reason = f"{UNMOVED}{reason}, and no other agent has room for {places.reason}"
         store.save(row)
         return {**shown, "action": "stay", "reason": row.reason}
-    lost = {name: nodes.get(name, "") for name in loss.agents}
     is_shared = plan.network.driver == "overlay"
     if is_shared:
         _fence(store, lost, "", nodes)
-    return {**shown, "nodes": lost, "shared": is_shared}
+    return {**shown, "nodes": {name: nodes.get(name, "") for name in lost}, "shared": is_shared}
 
 
 def relocated(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Tuple[Plan, Moves]:

@@ -104,16 +104,7 @@ def fairness(use: Mapping[str, float], owners: Iterable[str], rules: QueueRules)
 
 
 def score(priority: int, waited: float, fair: float, size: float, rules: QueueRules) -> float:
-    """The rank of a waiting session: the weighted sum of its factors, each from 0 to 1. The highest comes first.
-
-    >>> score(50, 0.0, 1.0, 0.0, QueueRules())
-    500.0
-    """
+    """The rank of a waiting session: the weighted sum of its factors, each from 0 to 1. The highest comes first."""
     age = min(1.0, max(0.0, waited) / rules.age_limit)
-    parts = (
-        rules.priority_weight * priority / 100.0,
-        rules.age_weight * age,
-        rules.share_weight * fair,
-        rules.size_weight * min(1.0, size),
-    )
-    return sum(parts)
+    weighed = rules.priority_weight * priority / 100.0 + rules.age_weight * age
+    return weighed + rules.share_weight * fair + rules.size_weight * min(1.0, size)

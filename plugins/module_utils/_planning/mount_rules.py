@@ -13,8 +13,9 @@ from .._core.errors import InputError
 from .._core.model import Mount
 from .._core.paths import covers
 from .._core.value_rules import check_boolean, check_entry, check_list, check_path, one_of
+from .suboptions import MOUNT
 
-_MODES = ("rw", "ro")
+_MODES = MOUNT["mode"]["choices"]
 _VOLUME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]+")
 
 
@@ -55,9 +56,9 @@ def _parsed(variable: str, text: str) -> Dict[str, str]:
 
 
 def _mount(variable: str, value: Any) -> Mount:
-    entry = check_entry(variable, value, ("source", "target", "type", "mode", "options", "local"), ("source", "target"))
+    entry = check_entry(variable, value, tuple(MOUNT), ("source", "target"))
     source, target = check_path(variable, entry["source"]), check_path(variable, entry["target"])
-    kind = one_of("bind", "volume", "nfs")(variable, entry.get("type", "bind" if "/" in source else "volume"))
+    kind = one_of(*MOUNT["type"]["choices"])(variable, entry.get("type", "bind" if "/" in source else "volume"))
     mode = one_of(*_MODES)(variable, entry.get("mode", "rw"))
     options = entry.get("options") or {}
     if not isinstance(options, Mapping):

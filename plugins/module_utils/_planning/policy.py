@@ -165,11 +165,7 @@ class SitePolicy:
 
 
 def parse_policy(data: object) -> SitePolicy:
-    """The policy from the variable of the role. Raises InputError for the first entry that is wrong.
-
-    >>> parse_policy({"default": {"gpus": 2}}).quota("alice", "gpus")
-    2.0
-    """
+    """The policy from the variable of the role. Raises InputError for the first entry that is wrong."""
     entry = _entry(VARIABLE, data or {}, ("default", "owners", "groups", "queue"))
     owners = _mapping(VARIABLE + ".owners", entry.get("owners"))
     groups = _mapping(VARIABLE + ".groups", entry.get("groups"))

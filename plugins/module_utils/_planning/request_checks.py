@@ -23,11 +23,7 @@ _ROLES = "session_roles"
 
 
 def check_request(variables: Mapping[str, Any]) -> Request:
-    """A request from the role's variables without their ``session_`` prefix. Raises InputError for the first broken rule.
-
-    >>> check_request({"name": "train", "owner": "alice", "cluster_size": 2}).size
-    2
-    """
+    """A request from the role's variables without their ``session_`` prefix. Raises InputError for the first broken rule."""
     values: Dict[str, Any] = {}
     for variable in REQUEST_VARIABLES:
         value = variables.get(variable.name)
@@ -142,12 +138,9 @@ def check_together(request: Request) -> None:
     _check_network(request)
     if request.cpu_pinning and request.millicpus % 1000:
         raise InputError("session_cpus", request.millicpus / 1000, "must be a whole number with session_cpu_pinning")
-    for variable, value in (
-        ("command_timeout", request.command_timeout),
-        ("terminate_when_done", request.terminate_when_done),
-    ):
-        if value and not request.command:
-            raise InputError("session_" + variable, value, "needs a session_command")
+    for variable in ("command_timeout", "terminate_when_done"):
+        if getattr(request, variable) and not request.command:
+            raise InputError("session_" + variable, getattr(request, variable), "needs a session_command")
     _check_placement(request)
     _check_on_lost(request)
     _check_once("mounts", "target of one mount", [mount.target for mount in request.mounts])

@@ -72,11 +72,7 @@ class Variable:
         return self.prefix + self.name
 
     def normal_form(self, value: Any) -> Any:
-        """The checked value; an empty one means the default.
-
-        >>> Variable("count", "int", 1, "", value_rules.within(1, 9)).normal_form("")
-        1
-        """
+        """The checked value; an empty one means the default."""
         return self.check(self.full_name, self.default if value in (None, "") else value)
 
 

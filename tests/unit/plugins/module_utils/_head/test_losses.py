@@ -67,7 +67,7 @@ def test_what_becomes_of_a_session(
 ) -> None:
     made = plan(asked(**variables), "aab")
     rows = [Row("id", "train", "alice", "default", state="RUNNING", plan=made, **row)]
-    found = [(loss.action, loss.agents) for loss in decided(rows, agents, since, now=1000.0)]
+    found = [(one.session.on_lost, gone) for _row, one, gone in decided(rows, agents, since, now=1000.0)]
     assert found == ([(action, ("b",))] if action else [])
 
 
