@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, S
 from .._core.documents import Document, Json, picked
 from .._core.model import Plan, Resources
 from .._core.reports import ObservedContainer
+from .._planning.capacity import held_in_all
 from .._planning.request import Request
 
 # Each statement may run again: a store gets the tables that it lacks.
@@ -148,13 +149,6 @@ class Row:
 def with_former(holder: Json, sizes: Sequence[int]) -> Json:
     """The holder of a session, with its sizes before the growth that has not ended."""
     return {**holder, **({_FORMER: list(sizes)} if sizes else {})}
-
-
-def held_in_all(booked: Iterable[Resources]) -> Tuple[int, int, float]:
-    """What containers hold together: thousandths of a CPU, bytes of memory, GPUs."""
-    listed = list(booked)
-    gpus = sum(gpu.shares for resources in listed for gpu in resources.gpus)
-    return sum(one.millicpus for one in listed), sum(one.memory for one in listed), gpus
 
 
 def amounts(booked: Iterable[Resources]) -> Json:

@@ -20,9 +20,10 @@ from .._core.errors import NotFoundError, StateError
 from .._core.model import Plan
 from .._core.reports import Agent
 from .._core.states import ENDED, HOLDING, LAUNCHING, LIVE, PENDING, RUNNING, TERMINATED, TERMINATING, check_change
+from .._planning.capacity import held_in_all
 from .._planning.fair_share import Holding
 from .._planning.request import Request
-from .row import COLUMNS, SCHEMA, End, Requester, Row, held_in_all, row_of, values_of
+from .row import COLUMNS, SCHEMA, End, Requester, Row, row_of, values_of
 from .state_folder import check_readable, is_filled, prepare
 
 FILE = "sessions.db"

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Dict, List, Mapping, Set, Tuple
+from typing import Dict, Iterable, List, Mapping, Set, Tuple
 
 from .._core.constants import BRIDGE_PORTS, SINGLE_NODE
 from .._core.model import Gpu, Resources
@@ -239,6 +239,13 @@ class FreeCapacity:
             return 0
         known = self.gpu_memory.get(device, 0)
         return known if self.gpus[device][1] < 1 else int(known * part)
+
+
+def held_in_all(booked: Iterable[Resources]) -> Tuple[int, int, float]:
+    """What containers hold together: thousandths of a CPU, bytes of memory, GPUs."""
+    listed = list(booked)
+    gpus = sum(gpu.shares for resources in listed for gpu in resources.gpus)
+    return sum(one.millicpus for one in listed), sum(one.memory for one in listed), gpus
 
 
 def _shares_of(fraction: float, shares: float) -> int:

@@ -37,10 +37,6 @@ def _check_columns(variable: str, value: Any) -> Any:
     return columns
 
 
-def _check_limit(variable: str, value: Any) -> int | None:
-    return None if value is None else value_rules.check_whole(variable, value, 0, _MOST)
-
-
 def _check_state(variable: str, value: Any) -> str:
     if value not in ("running", "finished", "other"):
         rule = "must be running, finished or other; leave it empty for all that have not ended"
@@ -110,7 +106,7 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         "int",
         None,
         "Number of ended sessions to list, the newest ones; V(0) for all. By default 200 for people, all as JSON or in a file.",
-        _check_limit,
+        lambda variable, value: None if value is None else value_rules.check_whole(variable, value, 0, _MOST),
         **_OF_LIST,
     ),
     choice("format", ("table", "json"), "V(table), or V(json) for programs.", prefix="policy_", read_by=(POLICY,)),

@@ -18,6 +18,7 @@ from .._core.model import App, Resources
 from .._core.paths import covers
 from .._core.units import show_bytes, show_cpus
 from .addresses import parse_port_range
+from .capacity import held_in_all
 from .policy import NONE, OWN, PLAIN, SitePolicy
 from .request import Request
 
@@ -56,8 +57,7 @@ class Use:
     @classmethod
     def of_resources(cls, resources: Iterable[Resources]) -> Use:
         held = list(resources)
-        gpus = sum(gpu.shares for one in held for gpu in one.gpus)
-        return cls(1, len(held), sum(one.millicpus for one in held), sum(one.memory for one in held), gpus)
+        return cls(1, len(held), *held_in_all(held))
 
 
 def shown(name: str, amount: Any) -> str:

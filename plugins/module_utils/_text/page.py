@@ -99,18 +99,16 @@ def session_row(session: Json) -> Json:
         "started": session["started"],
         "ends": session["ends"] if state == "RUNNING" else None,
         "ended": session["changed"] if state in ENDED else None,
-        "apps": [_app(app) for app in session["apps"]],
+        "apps": [
+            {"text": app["name"] + (":%d" % app["port"] if app["port"] else ""), "address": address_of(app)}
+            for app in session["apps"]
+        ],
         **_details(session),
     }
 
 
 def _times(session: Json) -> str:
     return "%d × " % session["size"] if session["size"] != 1 and not session.get("roles") else ""
-
-
-def _app(app: Json) -> Json:
-    port = ":%d" % app["port"] if app["port"] else ""
-    return {"text": app["name"] + port, "address": address_of(app)}
 
 
 def _details(session: Json) -> Json:

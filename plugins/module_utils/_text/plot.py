@@ -53,7 +53,9 @@ LINES = (
 def plot(samples: Sequence[Json], start: float, end: float) -> Json:
     """The samples of a span of time as ``lines``, each with its strokes, and the ``times`` below them."""
     inside = [sample for sample in samples if start <= sample["time"] <= end]
-    chosen = _thinned(inside, start, end)
+    # The last sample of each of these equal parts of the time.
+    kept = {int(_POINTS * (sample["time"] - start) / (end - start)): sample for sample in inside}
+    chosen = [kept[part] for part in sorted(kept)]
     drawn = [(line, _strokes(line, chosen, start, end)) for line in LINES]
     return {
         "is_empty": not inside,
@@ -61,12 +63,6 @@ def plot(samples: Sequence[Json], start: float, end: float) -> Json:
         "lines": [{"style": line.style, "name": line.name, "strokes": strokes} for line, strokes in drawn if strokes],
         "times": _times(start, end),
     }
-
-
-def _thinned(samples: Sequence[Json], start: float, end: float) -> List[Json]:
-    """The last sample of each of ``_POINTS`` equal parts of the time."""
-    kept = {int(_POINTS * (sample["time"] - start) / (end - start)): sample for sample in samples}
-    return [kept[part] for part in sorted(kept)]
 
 
 def _strokes(line: Line, samples: Sequence[Json], start: float, end: float) -> List[str]:
