@@ -5,8 +5,24 @@
 
 from __future__ import annotations
 
-# Every module has an action, and is a member of the group.
-_COMMON = r"""
+
+def _attributes(check_mode: str = "", diff_mode: str = "full", idempotent: str = "") -> str:
+    """The attributes of a module that runs in check mode and is idempotent, with C(details) of these, and its support of differences.
+
+    Every module has an action, and is a member of the group. A module overrides ``support`` (and gives ``details``) where it differs.
+    """
+    return f"""
+options: {{}}
+attributes:
+  check_mode:
+    description: With C(--check), returns what would change, and changes nothing.
+    support: full{check_mode}
+  diff_mode:
+    description: With C(--diff), returns what changed or would change.
+    support: {diff_mode}
+  idempotent:
+    description: A second run with the same options and an unchanged target changes nothing.
+    support: full{idempotent}
   platform:
     description: Operating systems that the module can run on.
     support: full
@@ -22,43 +38,17 @@ _COMMON = r"""
 """
 
 
+_DETAILS = "\n    details: This module changes nothing"
+
+
 class ModuleDocFragment:
-    """Sub-fragments: a module overrides `support` (and gives `details`) where it differs."""
+    """A module uses one of the fragments alone, because the first of two fragments takes precedence."""
 
-    DOCUMENTATION = (
-        r"""
-options: {}
-attributes:
-  check_mode:
-    description: With C(--check), returns what would change, and changes nothing.
-    support: full
-  diff_mode:
-    description: With C(--diff), returns what changed or would change.
-    support: full
-  idempotent:
-    description: A second run with the same options and an unchanged target changes nothing.
-    support: full
-"""
-        + _COMMON
-    )
-
-    # For modules that only read. Used instead of the first fragment, because the first of two fragments takes precedence.
-    INFO = (
-        r"""
-options: {}
-attributes:
-  check_mode:
-    description: With C(--check), returns what would change, and changes nothing.
-    support: full
-    details: This module changes nothing in any mode.
-  diff_mode:
-    description: With C(--diff), returns what changed or would change.
-    support: N/A
-    details: This module changes nothing, so there is no difference to show.
-  idempotent:
-    description: A second run with the same options and an unchanged target changes nothing.
-    support: full
-    details: This module changes nothing, however often it runs.
-"""
-        + _COMMON
+    DOCUMENTATION = _attributes()
+    WITHOUT_DIFF = _attributes(diff_mode="none")
+    # For modules that only read.
+    INFO = _attributes(
+        _DETAILS + " in any mode.",
+        "N/A" + _DETAILS + ", so there is no difference to show.",
+        _DETAILS + ", however often it runs.",
     )

@@ -49,26 +49,22 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Check the agents
-  hosts: agents
-  gather_facts: false
-  tasks:
-    - name: Check each agent and the network between them
-      cluster.compute.agent_check_info:
-        seconds: 0.5
-      register: checked
-      run_once: true
+- name: Check each agent and the network between them
+  cluster.compute.agent_check_info:
+    seconds: 0.5
+  register: checked
+  run_once: true
 
-    - name: Show the findings
-      ansible.builtin.debug:
-        msg: "{{ checked.lines | join('\n') }}"
-      run_once: true
+- name: Show the findings
+  ansible.builtin.debug:
+    msg: "{{ checked.lines | join('\n') }}"
+  run_once: true
 
-    - name: Stop if an agent is not fit for sessions
-      ansible.builtin.assert:
-        that: checked.fit
-        fail_msg: "{{ checked.message }}"
-      run_once: true
+- name: Stop if an agent is not fit for sessions
+  ansible.builtin.assert:
+    that: checked.fit
+    fail_msg: "{{ checked.message }}"
+  run_once: true
 """
 
 RETURN = r"""

@@ -9,11 +9,8 @@ description:
   - Lists the environments of the collection and of O(environments), and the agents that have their images.
   - It runs on the controller, over connections of its own to all hosts of the play. A host that does not answer is a warning.
 extends_documentation_fragment:
-  - cluster.compute.attributes
+  - cluster.compute.attributes.without_diff
   - cluster.compute.options.environments_info
-attributes:
-  diff_mode:
-    support: none
 author: The cluster.compute authors (@cluster-compute)
 """
 

@@ -42,10 +42,7 @@ options:
     default: 1800
 extends_documentation_fragment:
   - cluster.compute.engine
-  - cluster.compute.attributes
-attributes:
-  diff_mode:
-    support: none
+  - cluster.compute.attributes.without_diff
 author: The cluster.compute authors (@cluster-compute)
 """
 

@@ -30,35 +30,27 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Create the network of a plan on the agent of its first container
-  hosts: agents
-  gather_facts: false
-  tasks:
-    - name: Plan a session
-      cluster.compute.session:
-      check_mode: true
-      vars:
-        session_name: train
-        session_cluster_size: 2
-      register: planned
+- name: Plan a session
+  cluster.compute.session:
+  check_mode: true
+  vars:
+    session_name: train
+    session_cluster_size: 2
+  register: planned
 
-    - name: Create its network
-      cluster.compute.network:
-        state: present
-        plan: "{{ planned.plan }}"
-      run_once: true
-      delegate_to: "{{ planned.plan.containers[0].agent }}"
+- name: Create its network, on the agent of its first container
+  cluster.compute.network:
+    state: present
+    plan: "{{ planned.plan }}"
+  run_once: true
+  delegate_to: "{{ planned.plan.containers[0].agent }}"
 
 - name: Remove the networks of two sessions
-  hosts: agents
-  gather_facts: false
-  tasks:
-    - name: Remove them
-      cluster.compute.network:
-        state: absent
-        sessions:
-          - 3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11
-          - 9b2d7b7e-53c1-4f6f-8e0e-2d6a7a5f1c11
+  cluster.compute.network:
+    state: absent
+    sessions:
+      - 3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11
+      - 9b2d7b7e-53c1-4f6f-8e0e-2d6a7a5f1c11
 """
 
 RETURN = r"""

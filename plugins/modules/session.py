@@ -38,81 +38,56 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Launch a session, and show where its containers run
-  hosts: agents
-  gather_facts: false
-  any_errors_fatal: true
-  tasks:
-    - name: Launch three containers
-      cluster.compute.session:
-        name: train
-        cluster_size: 3
-        image: debian:12
-        cpus: 4
-        memory: 16g
-        environment:
-          DATASET: /data/images
-        mounts:
-          - source: /srv/images
-            target: /data/images
-            mode: ro
-      register: train
+- name: Launch three containers
+  cluster.compute.session:
+    name: train
+    cluster_size: 3
+    image: debian:12
+    cpus: 4
+    memory: 16g
+    environment:
+      DATASET: /data/images
+    mounts:
+      - source: /srv/images
+        target: /data/images
+        mode: ro
+  register: train
 
-    - name: Show the containers
-      ansible.builtin.debug:
-        msg: "{{ item.hostname }} runs on {{ item.agent }}"
-      loop: "{{ train.session.containers }}"
-      run_once: true
+- name: Show the containers
+  ansible.builtin.debug:
+    msg: "{{ item.hostname }} runs on {{ item.agent }}"
+  loop: "{{ train.session.containers }}"
+  run_once: true
 
 - name: Run a program as a job, wait for its result, and end the session
-  hosts: agents
-  gather_facts: false
-  tasks:
-    - name: Run it
-      cluster.compute.session:
-        name: sweep-1
-        command: python3 /data/sweep.py
-        wait_result: true
-        terminate_when_done: true
+  cluster.compute.session:
+    name: sweep-1
+    command: python3 /data/sweep.py
+    wait_result: true
+    terminate_when_done: true
 
 - name: Launch a notebook
-  hosts: agents
-  gather_facts: false
-  tasks:
-    - name: Launch it
-      cluster.compute.session:
-        name: notebook
-        image: lab
-        apps: [jupyterlab]
+  cluster.compute.session:
+    name: notebook
+    image: lab
+    apps: [jupyterlab]
 
 - name: Restart a container
-  hosts: agents
-  gather_facts: false
-  tasks:
-    - name: Restart it
-      cluster.compute.session:
-        name: train
-        state: restarted
-        restart_containers: [sub1]
+  cluster.compute.session:
+    name: train
+    state: restarted
+    restart_containers: [sub1]
 
 - name: End a session
-  hosts: agents
-  gather_facts: false
-  tasks:
-    - name: End it
-      cluster.compute.session:
-        name: train
-        state: absent
+  cluster.compute.session:
+    name: train
+    state: absent
 
 - name: End all sessions of a sweep
-  hosts: agents
-  gather_facts: false
-  tasks:
-    - name: End them
-      cluster.compute.session:
-        name: sweep-*
-        many: true
-        state: absent
+  cluster.compute.session:
+    name: sweep-*
+    many: true
+    state: absent
 """
 
 RETURN = r"""

@@ -14,11 +14,9 @@ description:
     the play.
   - Each option has a variable of the role P(cluster.compute.session#role), such as C(session_apps_restart). An option has precedence.
 extends_documentation_fragment:
-  - cluster.compute.attributes
+  - cluster.compute.attributes.without_diff
   - cluster.compute.options.session_apps
 attributes:
-  diff_mode:
-    support: none
   idempotent:
     support: partial
     details: O(restart) starts apps again each time.
@@ -28,34 +26,26 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Start an app in a running session, and publish its port
-  hosts: agents
-  gather_facts: false
-  tasks:
-    - name: Start TensorBoard
-      cluster.compute.session_apps:
-        name: train
-        apps:
-          - name: tensorboard
-            port: 6006
-            command: exec tensorboard --logdir /data/runs --host 0.0.0.0 --port 6006
-        publish: true
-      register: started
+- name: Start TensorBoard
+  cluster.compute.session_apps:
+    name: train
+    apps:
+      - name: tensorboard
+        port: 6006
+        command: exec tensorboard --logdir /data/runs --host 0.0.0.0 --port 6006
+    publish: true
+  register: started
 
-    - name: Show how it is reached
-      ansible.builtin.debug:
-        msg: "{{ started.lines }}"
-      run_once: true
+- name: Show how it is reached
+  ansible.builtin.debug:
+    msg: "{{ started.lines }}"
+  run_once: true
 
 - name: Start an app again, and end another one
-  hosts: agents
-  gather_facts: false
-  tasks:
-    - name: Change the apps
-      cluster.compute.session_apps:
-        name: train
-        restart: [jupyterlab]
-        remove: [tensorboard]
+  cluster.compute.session_apps:
+    name: train
+    restart: [jupyterlab]
+    remove: [tensorboard]
 """
 
 RETURN = r"""

@@ -14,14 +14,12 @@ description:
   - Each option has a variable of the role P(cluster.compute.session#role), such as C(session_copy_timeout). An option has precedence.
   - Runs on the controller alone, whatever host the task is for.
 extends_documentation_fragment:
-  - cluster.compute.attributes
+  - cluster.compute.attributes.without_diff
   - cluster.compute.options.session_copy
 attributes:
   check_mode:
     support: partial
     details: Names the containers and contacts none, so it returns C(changed=true) also if there is nothing to copy.
-  diff_mode:
-    support: none
   idempotent:
     support: partial
     details: With C(rsync), files that are equal in size and time are not sent again. A tar stream writes all files.

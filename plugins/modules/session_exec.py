@@ -15,14 +15,12 @@ description:
   - When the time is over, or the connection is lost, what the command has started is ended.
   - Runs on the controller alone, whatever host the task is for.
 extends_documentation_fragment:
-  - cluster.compute.attributes
+  - cluster.compute.attributes.without_diff
   - cluster.compute.options.session_exec
 attributes:
   check_mode:
     support: partial
     details: Names the containers and contacts none. What a command would change is unknown, so it returns C(changed=true).
-  diff_mode:
-    support: none
   idempotent:
     support: none
     details: The command runs each time.

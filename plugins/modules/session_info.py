@@ -46,20 +46,16 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Show the sessions of all owners
-  hosts: agents
-  gather_facts: false
-  tasks:
-    - name: List them
-      cluster.compute.session_info:
-        owner: all
-      register: listed
+- name: List them
+  cluster.compute.session_info:
+    owner: all
+  register: listed
 
-    - name: Show their names and states
-      ansible.builtin.debug:
-        msg: "{{ item.name }} of {{ item.owner }}: {{ item.state }}"
-      loop: "{{ listed.sessions }}"
-      run_once: true
+- name: Show their names and states
+  ansible.builtin.debug:
+    msg: "{{ item.name }} of {{ item.owner }}: {{ item.state }}"
+  loop: "{{ listed.sessions }}"
+  run_once: true
 """
 
 RETURN = r"""

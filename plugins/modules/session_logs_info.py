@@ -13,31 +13,24 @@ description:
     of the play.
   - Each option has a variable of the role P(cluster.compute.session#role), such as C(session_logs_tail). An option has precedence.
 extends_documentation_fragment:
-  - cluster.compute.attributes
+  - cluster.compute.attributes.without_diff
   - cluster.compute.options.session_logs_info
-attributes:
-  diff_mode:
-    support: none
 author: The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.session_info
 """
 
 EXAMPLES = r"""
-- name: Show what each container of a session has written
-  hosts: agents
-  gather_facts: false
-  tasks:
-    - name: Read the last lines of each log
-      cluster.compute.session_logs_info:
-        name: train
-        tail: 20
-      register: logs
+- name: Read the last lines of each log
+  cluster.compute.session_logs_info:
+    name: train
+    tail: 20
+  register: logs
 
-    - name: Show them
-      ansible.builtin.debug:
-        msg: "{{ logs.lines }}"
-      run_once: true
+- name: Show them
+  ansible.builtin.debug:
+    msg: "{{ logs.lines }}"
+  run_once: true
 """
 
 RETURN = r"""

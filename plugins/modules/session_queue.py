@@ -11,11 +11,8 @@ description:
   - Each option has a variable, such as C(session_queue_policy). An option of the task has precedence.
   - It runs once for all hosts of the play, on the controller.
 extends_documentation_fragment:
-  - cluster.compute.attributes
+  - cluster.compute.attributes.without_diff
   - cluster.compute.options.session_queue
-attributes:
-  diff_mode:
-    support: none
 author: The cluster.compute authors (@cluster-compute)
 seealso:
   - module: cluster.compute.session
@@ -23,11 +20,7 @@ seealso:
 
 EXAMPLES = r"""
 - name: Launch what waits
-  hosts: agents
-  gather_facts: false
-  tasks:
-    - name: Go through the queue
-      cluster.compute.session_queue:
+  cluster.compute.session_queue:
 """
 
 RETURN = r"""
