@@ -44,13 +44,13 @@ def settings_of_agent(
     given = {"docker_host": docker_host, "state_dir": state_dir, "swarm_manager": swarm_manager}
     options = {**given, "swarm_address": swarm_address, "become": become, "swarm": swarm}
     facts, groups = place.variables.get("ansible_facts") or {}, place.variables.get("groups") or {}
-    return role_settings(host, address, options, facts, groups).to_json()
+    return role_settings(host, address, options, facts, groups)
 
 
 def plan_join(_place: Controller, memberships: Sequence[Json], managers: Sequence[str] = (), head: str = "") -> Json:
     """Decide which agents create or join the Swarm; C(memberships) are results of C(swarm.describe), of which others do not count."""
     nodes = _nodes(memberships, managers)
-    plan = plan_swarm(nodes, head).to_json() if nodes else {}
+    plan = plan_swarm(nodes, head) if nodes else {}
     return {"plan": {**plan, "peers": peers(nodes)}}
 
 
@@ -79,7 +79,7 @@ def plan_image(_place: Controller, images: Sequence[Json], head: str, hosts: Seq
     failures = [str(result["msg"]) for result in images if result.get("msg") and not result.get("image")]
     if images and len(failures) == len(images):
         raise StateError("No agent can say which images it has: " + failures[0])
-    return {"plan": plan_reference_image(found, head, hosts).to_json()}
+    return {"plan": plan_reference_image(found, head, hosts)}
 
 
 def distribute_image(

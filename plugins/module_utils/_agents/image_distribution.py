@@ -164,28 +164,19 @@ def images_of(agents: Sequence[str], results: Mapping[str, Json]) -> Dict[str, J
     return {name: results[name]["image"] for name in agents}
 
 
-@dataclass(frozen=True)
-class ReferenceImagePlan(Document):
-    """The agents that have the image or build it, one of each architecture, their entries as sources, and who receives a copy."""
-
-    builders: Tuple[str, ...] = ()
-    sources: Tuple[Json, ...] = ()
-    takers: Tuple[str, ...] = ()
-
-
-def plan_reference_image(images: Sequence[Json], head: str, hosts: Collection[str]) -> ReferenceImagePlan:
-    """Choose the builder of each architecture, and the takers.
+def plan_reference_image(images: Sequence[Json], head: str, hosts: Collection[str]) -> Json:
+    """The agents that have the image or build it, one of each architecture, their entries as sources, and who receives a copy.
 
     ``images`` are the answers of the agents about the image, in the order of the play. An agent that has the image comes first, then
     the head, then the first agent. ``hosts`` are the hosts of the play: only they build, or receive a copy.
     """
     best = sorted(images, key=lambda one: (not one["present"], one["agent"] not in hosts, one["agent"] != head))
     first = {str(image["host"]): image for image in reversed(best)}
-    sources = tuple(image for image in best if image is first[str(image["host"])])
-    builders = tuple(image["agent"] for image in sources)
-    takers = tuple(
+    sources = [image for image in best if image is first[str(image["host"])]]
+    builders = [image["agent"] for image in sources]
+    takers = [
         image["agent"]
         for image in images
         if not image["present"] and image["agent"] in hosts and image["agent"] not in builders
-    )
-    return ReferenceImagePlan(builders, sources, takers)
+    ]
+    return {"builders": builders, "sources": sources, "takers": takers}

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Dict, Mapping, Sequence, Tuple
+from typing import Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import STATE_DIR
-from .._core.documents import Document, Json
+from .._core.documents import Json
 
 # Debian's docker.io contains the command docker up to this major version; later it is the package docker-cli.
 LAST_DEBIAN_WITH_CLI = 12
@@ -23,54 +22,32 @@ REDHAT_ENGINES: Dict[str, Tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class RoleSettings(Document):
-    """What the variables of the role mean on one host."""
-
-    name: str
-    agents: Tuple[str, ...]
-    head: str
-    is_head: bool
-    become: bool
-    docker: Tuple[str, ...]
-    state_dir: str
-    swarm: bool
-    swarm_manager: bool
-    swarm_addresses: Tuple[str, ...]
-    engine_packages: Tuple[str, ...]
-    engine_packages_to_remove: Tuple[str, ...]
-    engine_choices: Tuple[Json, ...]
-
-
-def role_settings(
-    host: str, address: str, options: Json, facts: Json, groups: Mapping[str, Sequence[str]]
-) -> RoleSettings:
+def role_settings(host: str, address: str, options: Json, facts: Json, groups: Mapping[str, Sequence[str]]) -> Json:
     """The settings of a host.
 
     ``options`` are the role's variables without their prefix, ``facts`` are Ansible's facts of the host, ``groups`` are the
     groups of the inventory. ``address`` is where Ansible reaches the host.
     """
-    agents = tuple(groups.get("agents") or [host])
-    heads = tuple(groups.get("head") or ())
+    agents, heads = list(groups.get("agents") or [host]), list(groups.get("head") or ())
     head = next((name for name in heads if name in agents), agents[0])
     become, swarm = options.get("become"), options.get("swarm")
     docker_host = options.get("docker_host")
-    return RoleSettings(
-        name=host,
-        agents=agents,
-        head=head,
-        is_head=host == (heads or agents)[0],
-        become=facts.get("effective_user_id") != 0 if become is None else become,
+    return {
+        "name": host,
+        "agents": agents,
+        "head": head,
+        "is_head": host == (heads or agents)[0],
+        "become": facts.get("effective_user_id") != 0 if become is None else become,
         # Without an address: what the modules use too, DOCKER_HOST of the host or the usual socket, whatever context is selected.
-        docker=("docker", "--host", docker_host) if docker_host else ("docker", "--context", "default"),
-        state_dir=options.get("state_dir") or STATE_DIR,
-        swarm=len(agents) > 1 if swarm is None else swarm,
-        swarm_manager=bool(options.get("swarm_manager")),
-        swarm_addresses=tuple(text for text in (options.get("swarm_address"), address) if text),
-        engine_packages=debian_engine_packages(facts) if facts.get("os_family") == "Debian" else (),
-        engine_packages_to_remove=engine_packages_to_remove(facts),
-        engine_choices=tuple({"name": name, "packages": list(parts)} for name, parts in REDHAT_ENGINES.items()),
-    )
+        "docker": ["docker", "--host", docker_host] if docker_host else ["docker", "--context", "default"],
+        "state_dir": options.get("state_dir") or STATE_DIR,
+        "swarm": len(agents) > 1 if swarm is None else swarm,
+        "swarm_manager": bool(options.get("swarm_manager")),
+        "swarm_addresses": [text for text in (options.get("swarm_address"), address) if text],
+        "engine_packages": list(debian_engine_packages(facts)) if facts.get("os_family") == "Debian" else [],
+        "engine_packages_to_remove": engine_packages_to_remove(facts),
+        "engine_choices": [{"name": name, "packages": list(parts)} for name, parts in REDHAT_ENGINES.items()],
+    }
 
 
 def debian_engine_packages(facts: Json) -> Tuple[str, ...]:
@@ -78,11 +55,11 @@ def debian_engine_packages(facts: Json) -> Tuple[str, ...]:
     return DEBIAN_ENGINE + ((DEBIAN_CLI,) if _has_cli_package(facts) else ())
 
 
-def engine_packages_to_remove(facts: Json) -> Tuple[str, ...]:
+def engine_packages_to_remove(facts: Json) -> List[str]:
     """The packages that contain the engine; tools that other programs need stay."""
     if facts.get("os_family") == "Debian":
-        return tuple(name for name in debian_engine_packages(facts) if name.startswith("docker"))
-    return tuple(REDHAT_ENGINES)
+        return [name for name in debian_engine_packages(facts) if name.startswith("docker")]
+    return list(REDHAT_ENGINES)
 
 
 def _has_cli_package(facts: Json) -> bool:

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core.constants import VXLAN_PORT
-from .._core.documents import Document, Json, decoded
+from .._core.documents import Json, decoded
 from .._core.reports import Agent
 
 INIT = "init"
@@ -43,19 +43,6 @@ class Node:
         return decoded(cls, {**data, **named})
 
 
-@dataclass(frozen=True)
-class Steps(Document):
-    """The host that leads, its Swarm if it exists, the step of each other host, and the reason for each refusal."""
-
-    lead: str = ""
-    cluster: str = ""
-    address: str = ""
-    steps: Mapping[str, str] = field(default_factory=dict)
-    managers: Tuple[str, ...] = ()
-    refused: Mapping[str, str] = field(default_factory=dict)
-    port: int = VXLAN_PORT
-
-
 def read_agents(reports: Iterable[Json]) -> Tuple[Agent, ...]:
     """Agents from their reports. A worker whose certificate this user cannot read is assigned to the Swarm of its managers."""
     agents = [Agent.from_json(report) for report in reports]
@@ -68,18 +55,27 @@ def data_path_port(swarms: Iterable[Json]) -> int:
     return next((int(swarm["data_path_port"]) for swarm in swarms if swarm.get("data_path_port")), VXLAN_PORT)
 
 
-def plan_swarm(nodes: Sequence[Node], head: str) -> Steps:
-    """The steps to one Swarm: the head's, or a Swarm that this collection created and that the head joins again."""
+def plan_swarm(nodes: Sequence[Node], head: str) -> Json:
+    """The steps to one Swarm: the head's, or a Swarm that this collection created and that the head joins again.
+
+    The result has the host that leads, its Swarm if it exists, the step of each other host, and the reason for each refusal.
+    """
     nodes = sorted(resolved(nodes), key=lambda node: node.name != head)
     lead = _lead(nodes, head)
     cluster = lead.cluster if lead.state == "active" else ""
     refused = {node.name: why for node in nodes for why in [_refusal(node, lead, cluster)] if why}
-    managers = tuple(
-        node.name for node in nodes if node.name not in refused and (node.wanted or node.name == head or node.manager)
-    )
-    steps = {node.name: _step(node, lead, managers) for node in nodes if node.name not in refused}
-    steps = {name: step for name, step in steps.items() if step}
-    return Steps(lead.name, cluster, lead.address, steps, managers, refused, lead.port or VXLAN_PORT)
+    able = [node for node in nodes if node.name not in refused]
+    managers = [node.name for node in able if node.wanted or node.name == head or node.manager]
+    steps = {node.name: _step(node, lead, managers) for node in able}
+    return {
+        "lead": lead.name,
+        "cluster": cluster,
+        "address": lead.address,
+        "steps": {name: step for name, step in steps.items() if step},
+        "managers": managers,
+        "refused": refused,
+        "port": lead.port or VXLAN_PORT,
+    }
 
 
 def resolved(nodes: Sequence[Node]) -> List[Node]:

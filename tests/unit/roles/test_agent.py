@@ -26,7 +26,7 @@ REFERENCE = "cluster-compute/reference:1"
     [(["docker", "docker-ce"], "docker-ce"), (["moby-engine"], "moby-engine"), (["docker"], "docker"), ([], "")],
 )
 def test_red_hat_installs_the_first_engine_that_is_offered(offered: list[str], first: str) -> None:
-    settings = role_settings("a", "192.0.2.1", {}, {"os_family": "RedHat"}, {}).to_json()
+    settings = role_settings("a", "192.0.2.1", {}, {"os_family": "RedHat"}, {})
     given = {"__agent": settings, "__agent_offered": {"stdout_lines": offered}}
     assert rendered("agent", "__agent_engine_packages", **given)[:1] == ([first] if first else [])
 

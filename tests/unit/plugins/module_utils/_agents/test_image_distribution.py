@@ -279,10 +279,10 @@ def test_an_agent_that_has_the_image_comes_first_then_the_head(
 ) -> None:
     """For each architecture."""
     plan = plan_reference_image(images, "a2", ["a1", "a2", "a3", "a4"])
-    assert (list(plan.builders), plan.takers) == (builders, takers)
-    assert [image["agent"] for image in plan.sources] == builders
+    assert (plan["builders"], plan["takers"]) == (builders, list(takers))
+    assert [image["agent"] for image in plan["sources"]] == builders
 
 
 def test_a_head_that_is_not_in_the_play_builds_nothing() -> None:
     plan = plan_reference_image([answer("a1"), answer("a3"), answer("head")], "head", ["a1", "a3"])
-    assert (plan.builders, plan.takers) == (("a1",), ("a3",))
+    assert (plan["builders"], plan["takers"]) == (["a1"], ["a3"])

@@ -43,7 +43,7 @@ def settings(
     host: str = "a1", facts: dict[str, Any] = ROOT, groups: dict[str, list[str]] | None = None, **options: Any
 ) -> dict[str, Any]:
     three = {"agents": ["a1", "a2", "a3"]}
-    return role_settings(host, "192.0.2.1", options, facts, three if groups is None else groups).to_json()
+    return role_settings(host, "192.0.2.1", options, facts, three if groups is None else groups)
 
 
 @pytest.mark.parametrize(

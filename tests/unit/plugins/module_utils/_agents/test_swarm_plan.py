@@ -49,7 +49,7 @@ def worker(name: str, of: str = "a1", cluster: str = "", **more: Any) -> Node:
 def test_one_swarm_is_made_of_them(
     nodes: list[Node], lead: str, cluster: str, steps: dict[str, str], managers: list[str]
 ) -> None:
-    plan = plan_swarm(nodes, "a1").to_json()
+    plan = plan_swarm(nodes, "a1")
     assert (plan["lead"], plan["cluster"], plan["steps"], plan["managers"]) == (lead, cluster, steps, managers)
     assert plan["refused"] == {}
     assert plan["address"] == f"192.0.2.{lead[-1]}"
@@ -57,8 +57,8 @@ def test_one_swarm_is_made_of_them(
 
 def test_the_port_of_overlays_is_that_of_the_swarm_that_leads() -> None:
     """Only managers report it; without a Swarm it is the engine's default."""
-    assert plan_swarm([bare("a1"), bare("a2")], "a1").port == 4789
-    assert plan_swarm([worker("a1", of="a2"), manager("a2", port=7789), bare("a3")], "a1").port == 7789
+    assert plan_swarm([bare("a1"), bare("a2")], "a1")["port"] == 4789
+    assert plan_swarm([worker("a1", of="a2"), manager("a2", port=7789), bare("a3")], "a1")["port"] == 7789
 
 
 @pytest.mark.parametrize(
@@ -74,11 +74,11 @@ def test_the_port_of_overlays_is_that_of_the_swarm_that_leads() -> None:
 )
 def test_who_is_elsewhere_is_refused_by_name(nodes: list[Node], refused: str, says: str) -> None:
     plan = plan_swarm(nodes, "a1")
-    assert list(plan.refused) == [refused]
-    assert plan.refused[refused].startswith(refused)
-    assert says in plan.refused[refused]
-    assert "docker swarm leave" in plan.refused[refused]
-    assert refused not in plan.steps
+    assert list(plan["refused"]) == [refused]
+    assert plan["refused"][refused].startswith(refused)
+    assert says in plan["refused"][refused]
+    assert "docker swarm leave" in plan["refused"][refused]
+    assert refused not in plan["steps"]
 
 
 @pytest.mark.parametrize(
