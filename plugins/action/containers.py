@@ -57,12 +57,11 @@ class ActionModule(ComputeAction):
         state = options["state"]
         given = {**options, "seconds": options["stop_timeout"]}
         params = {name: given[name] for name in _OPTIONS[state] if given[name] is not None}
-        place = {"docker_host": options["docker_host"], "timeout": options["timeout"]}
         if plan is None:
-            return {**params, **place, "sessions": options["sessions"]}
+            return {**params, "sessions": options["sessions"]}
         if state == "absent":
-            return {**params, **place, "sessions": [plan.session.id]}
-        return {**params, **place, "plan": read_part(options["plan"], options["agent"])}
+            return {**params, "sessions": [plan.session.id]}
+        return {**params, "plan": read_part(options["plan"], options["agent"])}
 
     def _with_ssh(self, plan: Plan, options: Json, params: Json, task_vars: Json) -> Json:
         """Create or start the containers, install SSH in them, and write the user's files."""

@@ -11,8 +11,6 @@ from ..module_utils._module import at_least
 from ..plugin_utils._action import ComputeAction
 from ..plugin_utils._conduct.images import login_to
 
-_OPTIONS = ("name", "deadline", "docker_host", "timeout")
-
 
 class ActionModule(ComputeAction):
     """A user name in the task takes precedence over the login of the controller's Docker client."""
@@ -20,9 +18,8 @@ class ActionModule(ComputeAction):
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
         options = self.checked()
         at_least(options, deadline=1, timeout=1)
-        given = {name: options[name] for name in _OPTIONS}
         login = login_to(
             options["name"], options["registry"] or "", options["username"] or "", options["password"] or ""
         )
-        params = {**given, "policy": options["pull"], **login}
+        params = {"name": options["name"], "deadline": options["deadline"], "policy": options["pull"], **login}
         return self.counted_step("image.pull", params, task_vars, options["agent"])

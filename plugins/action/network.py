@@ -21,10 +21,9 @@ class ActionModule(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
         options = self.checked()
-        place = {"docker_host": options["docker_host"], "timeout": options["timeout"]}
         if options["state"] == "present":
-            return self.step("network.present", {"plan": options["plan"], **place}, task_vars)
+            return self.step("network.present", {"plan": options["plan"]}, task_vars)
         sessions = options["sessions"]
         if sessions is None:
             sessions = [arrival.outline(options["plan"], TASK).session.id]
-        return self.step("network.absent", {"sessions": sessions, "deadline": options["deadline"], **place}, task_vars)
+        return self.step("network.absent", {"sessions": sessions, "deadline": options["deadline"]}, task_vars)

@@ -45,7 +45,7 @@ def _of_plan(play: Play, options: Mapping[str, Any]) -> Json:
     def params(agent: str) -> Json:
         part = read_part(document, agent)
         hostnames = [one.hostname for one in plan.on(agent) if one.hostname in options["hostnames"]]
-        return {**_engine(options), "plan": part, "bundle": own.bundle(agent), "containers": hostnames}
+        return {"plan": part, "bundle": own.bundle(agent), "containers": hostnames}
 
     agents = _agents(play, plan, options["hostnames"])
     result = _installed(play, own, agents, "ssh.install", params)
@@ -71,7 +71,7 @@ def _of_set(play: Play, options: Mapping[str, Any]) -> Json:
 
     def wanted(host: str) -> Json:
         names = [member.name for member in members if member.host in ("", host)]
-        return {**_engine(options), "names": names, "network": options["network"]}
+        return {"names": names, "network": options["network"]}
 
     hosts = [host for host in play.names if wanted(host)["names"]]
     answers = play.on_each(hosts, "ssh.find", wanted)
@@ -80,7 +80,7 @@ def _of_set(play: Play, options: Mapping[str, Any]) -> Json:
     own = SessionIdentity.of(plan, Artifacts(options["artifacts"] or "", plan.session.name), check=play.check)
 
     def params(agent: str) -> Json:
-        return {**_engine(options), "plan": plan.part(agent), "bundle": own.bundle(agent, port), "port": port}
+        return {"plan": plan.part(agent), "bundle": own.bundle(agent, port), "port": port}
 
     result = _installed(play, own, plan.agents, "ssh.install_set", params)
     changed = bool(result["changed"] or own.is_new)
@@ -96,8 +96,3 @@ def _installed(
     except ComputeError:
         own.forget()
         raise
-
-
-def _engine(options: Mapping[str, Any]) -> Json:
-    """The options of the engine that the task sets."""
-    return {name: options[name] for name in ("docker_host", "timeout") if options[name]}

@@ -37,6 +37,8 @@ _HERE = OF_HEAD.nouns | {"apps", "batch.wait", "containers", "logs", "network", 
 # The parameters of steps that no log may contain.
 _SECRET = frozenset({"bundle", "identity_token", "password", "secrets", "token", "tokens"})
 
+# The options that name an engine, and the seconds of a request to it.
+_ENGINE = ("docker_host", "timeout")
 # The sender of a plan that a task is given as its option.
 TASK = "the task"
 # The verbosity at which Ansible shows the options of a module, as with -vvv.
@@ -64,6 +66,8 @@ class ComputeAction(ActionBase):
         self.head = ""
         # The options of the task, by the variable whose value they replace.
         self.given: Json = {}
+        # The engine that the options of the task name.
+        self.engine: Json = {}
 
     def value(self, variable: str, task_vars: Json) -> Any:
         """An option of the task, or else the variable of the task, templated; None if neither is set."""
@@ -107,6 +111,7 @@ class ComputeAction(ActionBase):
         """The options of the task, as its module documents them. Raises AnsibleActionFail for others."""
         spec = documented(str(self._task.resolved_action or self._task.action).rpartition(".")[2])
         _valid, options = self.validate_argument_spec(argument_spec=spec, **self.RULES)
+        self.engine = {name: options[name] for name in _ENGINE if options.get(name)}
         return dict(options)
 
     def step(self, call: str, params: Json, task_vars: Json, agent: str = "") -> Json:
@@ -141,7 +146,7 @@ class ComputeAction(ActionBase):
     def _agent(self, params: Json, agent: str, task_vars: Json) -> Json:
         own = {"docker_host": "agent_docker_host", "fabric": "agent_fabric", "mps": "agent_mps_directory"}
         found: Json = {name: str(self._of_place(variable, task_vars) or "") for name, variable in own.items()}
-        found.update({name: value for name, value in _taken(params, ("docker_host", "timeout")).items() if value})
+        found.update(self.engine, **{name: value for name, value in _taken(params, _ENGINE).items() if value})
         given = {name: value for name, value in found.items() if value}
         return {**given, "agent": agent, "edition": runtime_scripts().edition, "secrets": _taken(params, _SECRET)}
 
