@@ -43,14 +43,10 @@ class ActionModule(AccessAction):
         return {
             "changed": any(not answer.code and answer.content != NOTHING for answer in done),
             "containers": [answer.to_json() for answer in done],
-            "lines": [line for answer in done for line in _line(answer)],
+            "lines": answers.report([answer for answer in done if not answer.problem], "prefixed"),
             "message": answers.failure(done, "The copy"),
         }
 
     def _here(self, variable: str, path: str) -> str:
         """A path of the controller, relative to the session file that gives it, else to the working directory of the command."""
         return location(path if variable in self.given else path_of(variable, path, self._loader))
-
-
-def _line(answer: answers.Answer) -> list[str]:
-    return [] if answer.problem else answers.report([answer], "prefixed")

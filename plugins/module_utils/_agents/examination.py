@@ -66,16 +66,12 @@ def examine(options: Json) -> Json:
         return {**report, "reachable": False, "reason": error.message}
 
 
-def _folders(info: Json) -> List[str]:
-    """Where an engine stores images, and its own directory, where volumes and logs are in any case."""
-    return [image_folder(info), str(info.get("DockerRootDir") or "/var/lib/docker")]
-
-
 def _engine_report(engine: Engine, options: Json) -> Json:
     info = engine.info()
     swarm = {**host.swarm_place(info), "error": (info.get("Swarm") or {}).get("Error") or ""}
     address = swarm["address"] or host.own_address(options["addresses"])
-    root = min(_folders(info), key=free_below)
+    # Its own directory has volumes and logs in any case.
+    root = min(image_folder(info), str(info.get("DockerRootDir") or "/var/lib/docker"), key=free_below)
     everyone = engine.networks(everyone=True)
     networks = [network_entry(entry) for entry in everyone if not session_of(entry)]
     sessions = [network_entry(entry) for entry in everyone if session_of(entry)]

@@ -42,7 +42,8 @@ def find_marks(marks: Dict[str, Json], token: str, agent: str, patience: float, 
     """
     deadline = deadline_in(patience)
     for folder, mark in marks.items():
-        if not wait_until(partial(_seen, folder, mark, token, agent, seconds), deadline, _INTERVAL, _INTERVAL):
+        look = partial(_in_time, partial(_is_here, folder, mark, token), folder, agent, seconds)
+        if not wait_until(look, deadline, _INTERVAL, _INTERVAL):
             message = (
                 "session_mounts: {}: on {} it is another folder than on {}; mount the same folder on every agent, or "
                 "use an NFS mount.".format(folder, agent, mark["agent"])
@@ -120,10 +121,6 @@ def _written(
     except OSError as error:
         raise InputError("session_mounts", folder, f"it must be a folder: {error.strerror}") from error
     return mark, new
-
-
-def _seen(folder: str, mark: Json, token: str, agent: str, seconds: float) -> bool:
-    return bool(_in_time(partial(_is_here, folder, mark, token), folder, agent, seconds))
 
 
 def _write(opening: Callable[[ExitStack], int], token: str) -> Tuple[Json, bool]:

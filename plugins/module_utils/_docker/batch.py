@@ -23,6 +23,7 @@ from .._core.topology import timeout_text
 from .._core.waiting import deadline_in, wait_until
 from .client import Engine
 from .data_folders import check_mounts_answer
+from .reports import ACTIVE
 
 _FIRST_PAUSE = 0.2
 # Seconds in which PID 1 takes another command. It looks for one twice a second.
@@ -152,7 +153,8 @@ class Batch:
         ``begun`` is false if main1 was started after the command: the command has ended with the earlier run of main1.
         """
         listed = self.engine.members(self.plan.session.id)
-        stopped = [container for container in self.plan.on(self.agent) if not _runs(listed.get(container.id))]
+        here = self.plan.on(self.agent)
+        stopped = [one for one in here if (listed.get(one.id) or {}).get("State") not in ACTIVE]
         dead = [_death(self.engine, container, listed.get(container.id)) for container in stopped]
         main = listed.get(self.plan.session.id)
         state = {**parse_exit(None), "begun": True}
@@ -197,10 +199,6 @@ def parse_exit(text: bytes | None) -> Json:
             "reason": "the file with the exit code does not hold a number",
         }
     return {"exit_code": int(ended.group(1)), "oom_killed": bool(ended.group(2)), "reason": ""}
-
-
-def _runs(listed: Json | None) -> bool:
-    return listed is not None and listed["State"] in ("running", "restarting", "paused")
 
 
 def _death(engine: Engine, container: Container, listed: Json | None) -> Json:

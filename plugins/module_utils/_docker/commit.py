@@ -29,7 +29,7 @@ from .._core.errors import ConflictError, EngineError, StateError
 from .._core.units import show_bytes
 from .images import CHUNK, ImageEngine, at_work, image_folder
 from .kept_files import Layer, without
-from .reports import committed, image_labels, is_member
+from .reports import committed, hostname_of, image_labels, is_member
 
 _OCI = "org.opencontainers.image."
 _OWNER, _SESSION = LABEL_ORIGIN + ".owner", LABEL_ORIGIN + ".session"
@@ -107,7 +107,8 @@ def check_name(engine: CommitEngine, image: str, owner: str) -> None:
 
 def find(engine: CommitEngine, wanted: Wanted) -> Origin:
     """What an image can be made of. Raises StateError if it must not be made, or if there is not enough space."""
-    listed = [one for one in engine.containers(wanted.session) if is_member(one) and _hostname(one) == wanted.container]
+    members = filter(is_member, engine.containers(wanted.session))
+    listed = [one for one in members if hostname_of(one["Labels"]) == wanted.container]
     if not listed or listed[0]["Labels"].get(LABEL_OWNER) != wanted.owner:
         message = "%s has no container %s of session %s of %s; sessions.yml lists the sessions."
         raise StateError(message % (engine.agent, wanted.container, wanted.name, wanted.owner), engine.agent)
@@ -293,8 +294,3 @@ def _check_space(engine: CommitEngine, wanted: Wanted, size: int, root: str) -> 
 def _folder() -> str:
     """Where the layer is kept until it is loaded, as a file without a name: in the home, where copies of images arrive, too."""
     return os.path.expanduser("~")
-
-
-def _hostname(listed: Json) -> str:
-    labels = listed["Labels"]
-    return f"{labels.get(LABEL_CONTAINER + '.role')}{labels.get(LABEL_CONTAINER + '.index')}"

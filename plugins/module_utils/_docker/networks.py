@@ -172,7 +172,8 @@ class _NetworkRemoval:
         (https://github.com/moby/moby/issues/42119). Of a shared network, an engine lists only its own containers.
         """
         try:
-            retry_until(self._remove, self._may_pass, self.deadline)
+            identity = self.network["Id"]
+            retry_until(lambda: self.engine.remove_network(identity, self.name), self._may_pass, self.deadline)
         except (ConflictError, EngineError) as error:
             self.is_held = is_shared(self.network) and HELD in error.message
             if self.is_miscounted or self.is_held:
@@ -195,9 +196,6 @@ class _NetworkRemoval:
             "The first launch or end after a start of that engine removes it."
         )
         return message % (self.engine.agent or "This host", self.name)
-
-    def _remove(self) -> None:
-        self.engine.remove_network(self.network["Id"], self.name)
 
     def _may_pass(self, error: Exception) -> bool:
         """Whether the engine may remove the network soon."""

@@ -58,7 +58,7 @@ class Relays:
 
     def change(self, apps: Sequence[App], unwanted: Sequence[str]) -> bool:
         """Create the relays of these apps, unless they run, and remove others. Returns whether anything changes."""
-        specs = {app.name: self._spec(app) for app in apps}
+        specs = {app.name: digest([app.port, app.preferred_port, app.public, self.main["Id"]]) for app in apps}
         going, staying = [], set()
         for relay in self._relays():
             name = relay["Labels"][LABEL_RELAY]
@@ -80,9 +80,6 @@ class Relays:
     def _relays(self) -> List[Json]:
         listed = self.engine.containers(self.main["Labels"][LABEL_SESSION])
         return [container for container in listed if is_relay(container)]
-
-    def _spec(self, app: App) -> str:
-        return digest([app.port, app.preferred_port, app.public, self.main["Id"]])
 
     def _create(self, app: App, spec: str) -> None:
         name, labels = self._identity(app, spec)

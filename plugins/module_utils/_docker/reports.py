@@ -77,7 +77,7 @@ def claims(listed: Json) -> bool:
     if not labels.get(LABEL_SESSION):
         return False
     owner, session = labels.get(LABEL_SESSION + ".owner", ""), labels.get(LABEL_SESSION + ".name", "")
-    names = container_names(owner, session, _hostname(labels), labels[LABEL_SESSION])
+    names = container_names(owner, session, hostname_of(labels), labels[LABEL_SESSION])
     return engine_name(listed) in ("", *names)
 
 
@@ -102,7 +102,7 @@ def container_entry(listed: Json, inspected: Json | None = None) -> Json:
         "owner": labels.get(LABEL_SESSION + ".owner", ""),
         "group": labels.get(LABEL_SESSION + ".group", ""),
         "mode": labels.get(LABEL_SESSION + ".mode", ""),
-        "hostname": _hostname(labels),
+        "hostname": hostname_of(labels),
         "role": labels.get(LABEL_CONTAINER + ".role", ""),
         "index": small_number(labels.get(LABEL_CONTAINER + ".index")),
         "rank": small_number(labels.get(LABEL_CONTAINER + ".rank")),
@@ -205,7 +205,7 @@ def published(listed: Json) -> Set[int]:
     return {int(port["PublicPort"]) for port in listed.get("Ports") or [] if port.get("PublicPort")}
 
 
-def _hostname(labels: Json) -> str:
+def hostname_of(labels: Json) -> str:
     role, index = labels.get(LABEL_CONTAINER + ".role", ""), small_number(labels.get(LABEL_CONTAINER + ".index"))
     return "%s%d" % (role, index)
 

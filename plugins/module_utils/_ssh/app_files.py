@@ -107,7 +107,10 @@ class AppInstaller:
         wanted.update({name: _with_new_serial(wanted[name]) for name in restart if name in wanted})
         if wanted != lines and not self.check:
             image = (self.observed.engine.image(main["ImageID"]) or {}).get("Config") or {}
-            self._write(main, [*app_entries(apps, tokens, self.user, image), index_entry(wanted)])
+            entries = [*app_entries(apps, tokens, self.user, image), index_entry(wanted)]
+            # Not at the root, which may be read-only.
+            archive = pack(entries, time.time(), CONFIG_FOLDER)
+            self.observed.engine.put_archive(main["Id"], CONFIG_FOLDER, archive, self.observed.hostname)
             self._await_notice({name: wanted.get(name, "") for name in {**lines, **wanted}})
         return wanted != lines
 
@@ -117,24 +120,15 @@ class AppInstaller:
     def _read(self) -> tuple[Json, Dict[str, str]]:
         return self.observed.listed(), parse_index(self.observed.read(INDEX).decode("ascii", "replace"))
 
-    def _write(self, main: Json, entries: List[Entry]) -> None:
-        # Not at the root, which may be read-only.
-        archive = pack(entries, time.time(), CONFIG_FOLDER)
-        self.observed.engine.put_archive(main["Id"], CONFIG_FOLDER, archive, self.observed.hostname)
-
     def _await_notice(self, wanted: Mapping[str, str]) -> None:
         """Wait until PID 1 has noticed the change: it keeps the serial of the list, or the app has ended."""
 
         def is_noticed() -> bool:
-            return all(self.observed.serial(name) == _serial(line) for name, line in wanted.items())
+            return all(self.observed.serial(name) == (line.split() or [""])[-1] for name, line in wanted.items())
 
         if not wait_until(is_noticed, deadline_in(_NOTICED)):
             message = "PID 1 of %s has not changed the apps within %d s; session_logs.yml shows its log."
             raise EngineError(message % (self.observed.hostname, _NOTICED), self.observed.agent)
-
-
-def _serial(line: str) -> str:
-    return line.rsplit(maxsplit=1)[-1] if line else ""
 
 
 def _with_new_serial(line: str) -> str:

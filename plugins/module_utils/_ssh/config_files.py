@@ -70,13 +70,8 @@ def login_environment(entries: Sequence[str], container: Container) -> Dict[str,
     given = dict(entry.split("=", 1) for entry in entries if "=" in entry)
     given.setdefault("PATH", SEARCH_PATH % DEFAULT_PATH)
     given.setdefault("HOSTNAME", container.hostname)
-    return {name: value for name, value in given.items() if _carried(name, value, container)}
-
-
-def _carried(name: str, value: str, container: Container) -> bool:
-    if name in _LOGIN_NAMES and name not in container.environment:
-        return False
-    return bool(name) and not set("\r\n\0") & set(name + value)
+    left_out = {"", *_LOGIN_NAMES}.difference(container.environment)
+    return {name: text for name, text in given.items() if name not in left_out and not _CONTROL.search(name + text)}
 
 
 def set_env(environment: Mapping[str, str]) -> str:

@@ -92,16 +92,14 @@ class Tree:
         placed[path] = Entry(path, entry.content, mode, entry.uid, entry.gid)
 
     def _look(self, path: str) -> str:
-        found = None if self._absent(posixpath.dirname(path)) else self.stat(path)
+        # Nothing is below a folder that is known to be missing.
+        found = None if self._modes.get(posixpath.dirname(path), 0) is None else self.stat(path)
         target = str((found or {}).get("linkTarget") or "")
         if target:  # fully resolved by the engine, inside the container
             return self.real(target) if target != path else path
         mode = int((found or {}).get("mode", 0))
         self._modes[path] = (mode & _PERMISSIONS) | (0o1000 if mode & _GO_STICKY else 0) if found else None
         return path
-
-    def _absent(self, real: str) -> bool:
-        return real != "/" and self._modes.get(real, 0) is None
 
 
 _COVERED = "%s lies below the mount %s, which would hide files that SSH needs; mount the data folder elsewhere."

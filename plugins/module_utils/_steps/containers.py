@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import ContextManager, Sequence
+from typing import Any, ContextManager, Sequence
 
 from .._agents.host import engine_limits, listening_ports
 from .._core.documents import Json
@@ -51,7 +51,7 @@ def created(
 
     With C(bundle), the engine unpacks their files.
     """
-    launch = _launch(agent, plan, deadline, parallelism, runtime_volume)
+    launch = _launch(agent, plan, deadline, parallelism, runtime=runtime_volume)
     with _naming_images(launch.plan):
         if launch.plan.network.fabric:
             fabric.present(launch.engine, launch.plan, agent.fabric, check=launch.check)
@@ -84,7 +84,9 @@ def started(
 
     PID 1 of each container without files gets them. They are made while the first containers start, which takes the engine longer.
     """
-    launch = _launch(agent, plan, deadline, parallelism, runtime_volume, secrets, bootstrap_timeout)
+    settings = {"runtime": runtime_volume, "bootstrap_timeout": bootstrap_timeout}
+    delivery = Delivery.from_text(secrets) if secrets else None
+    launch = _launch(agent, plan, deadline, parallelism, delivery=delivery, **settings)
     with _naming_images(launch.plan):
         if not bundle:
             return launch.started().to_json()
@@ -173,15 +175,8 @@ def absent(
     return {**joined(result, networks), **more}
 
 
-def _launch(
-    agent: Agent,
-    plan: Json,
-    deadline: int = 60,
-    parallelism: int = 0,
-    runtime_volume: str = "",
-    secrets: str = "",
-    bootstrap_timeout: int = 300,
-) -> AgentContainers:
+def _launch(agent: Agent, plan: Json, deadline: int = 60, parallelism: int = 0, **settings: Any) -> AgentContainers:
+    """The containers of the agent. ``settings`` are what only some steps need of them."""
     return AgentContainers(
         engine=agent.connect(Engine),
         plan=read_plan(plan),
@@ -189,12 +184,10 @@ def _launch(
         parallelism=parallelism or default_parallelism(),
         deadline=deadline_in(deadline),
         limits=engine_limits(agent.docker_host),
-        runtime=runtime_volume,
         edition=agent.edition,
-        delivery=Delivery.from_text(secrets) if secrets else None,
-        bootstrap_timeout=bootstrap_timeout,
         mps=agent.mps,
         check=agent.check,
+        **settings,
     )
 
 
