@@ -48,10 +48,7 @@ def is_gone(other: Json) -> bool:
 
 
 def _machine() -> str:
-    """The boot of the kernel and the PID namespace that process IDs belong to; hosts and containers may share a name.
-
-    Empty without /proc.
-    """
+    """The boot of the kernel and the PID namespace, because hosts and containers may share a name; empty without /proc."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot:
             return f"{boot.read().strip()} {os.readlink('/proc/self/ns/pid')}"

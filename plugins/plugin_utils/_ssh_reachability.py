@@ -99,10 +99,7 @@ class Gateway:
 
 @dataclass(frozen=True)
 class SshEndpoint:
-    """The SSH server of ``main1``: address, user, key, and the host key that it must present.
-
-    ``proxy`` is the ProxyCommand that reaches it; empty for a direct connection.
-    """
+    """The SSH server of ``main1``: address, user, key, its host key, and the ProxyCommand that reaches it; empty without one."""
 
     host: str
     port: int
@@ -229,10 +226,7 @@ def _enter(paramiko: Any, transport: Any, endpoint: SshEndpoint, deadline: float
 
 
 def _ask(paramiko: Any, transport: Any, proof: Proof, deadline: float, glance: Glance) -> Dict[str, str]:
-    """One command on ``main1`` for all others: why each does not answer, by hostname; empty if it does.
-
-    It also contains BEGUN if the command has begun.
-    """
+    """One command on ``main1`` for all others: by hostname, why each does not answer, or empty; and BEGUN if it has begun."""
     mark = secrets.token_hex(8)
     left = max(1, int(_left(deadline)) - RESERVE)
     answers: Dict[str, str] = {}

@@ -55,10 +55,7 @@ def gpu_ids(proc: str = "/proc", ask: Callable[[], str] = lambda: output_of("-L"
 
 
 def parse_list(text: str) -> List[str]:
-    """The UUIDs in the output of ``nvidia-smi -L``. A GPU that is divided into MIG devices counts as these devices.
-
-    https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
-    """
+    """The UUIDs in the output of ``nvidia-smi -L``. A GPU that is divided into MIG devices counts as these devices."""
     return [uuid for gpu, parts in listed_gpus(text) for uuid in (parts or [gpu])]
 
 
@@ -116,10 +113,7 @@ def use_of(devices: Sequence[Json], use: Sequence[Json]) -> List[Json]:
 
 
 def amd_use(nodes: Mapping[str, str], sys: str = "/sys") -> List[Json]:
-    """The use of AMD's devices, whose nodes are given by their names.
-
-    https://docs.kernel.org/gpu/amdgpu/thermal.html
-    """
+    """The use of AMD's devices by name, whose nodes are given: https://docs.kernel.org/gpu/amdgpu/thermal.html"""
     folders = {name: f"{sys}/class/drm/{os.path.basename(node)}/device/" for name, node in nodes.items()}
     return [
         {

@@ -212,10 +212,7 @@ def _reason(finding: Finding) -> str:
 
 
 def summarize(findings: Sequence[Finding], agents: Sequence[str]) -> Json:
-    """The result of a check.
-
-    It has the findings, their number by status, the agents to avoid, the agents whose containers reach overlays, and one message.
-    """
+    """The result: findings, their number by status, the agents to avoid, those whose containers reach overlays, and one message."""
     counts = {status: sum(finding.status == status for finding in findings) for status in (OK, WARN, FAIL)}
     failed = [_reason(finding) for finding in findings if finding.status == FAIL]
     senders = {one.where.partition(" -> ")[0] for one in findings if (one.check, one.status) == ("isolation", WARN)}

@@ -162,10 +162,7 @@ def _test_esp(engine: Engine) -> Json:
 
 
 def check_body(command: Sequence[str], network: str, mark: str) -> Json:
-    """The request that creates a container of a check: without capabilities, and without a label of a session.
-
-    Its log can be read, whatever driver the engine uses for others.
-    """
+    """The request for a container of a check: without capabilities and a session's label, with a log that can be read."""
     return {
         "Image": REFERENCE_IMAGE,
         "User": "0:0",

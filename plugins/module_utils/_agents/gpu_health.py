@@ -106,10 +106,7 @@ def gpu_health(
 def judged(
     devices: Sequence[str], log: Log, parents: Mapping[str, str], xids: Mapping[Bus, Sequence[int]], unmanaged: bool
 ) -> List[GpuHealth]:
-    """The health of each device. A MIG device is as healthy as its GPU, which no program can use as a whole.
-
-    A GPU is named by its UUID or its number.
-    """
+    """The health of each device, by UUID or number. A MIG device is as healthy as its GPU, which no program can use as a whole."""
     found: Dict[str, List[Fault]] = {}
     for number, gpu in enumerate(log.gpus):
         faults, uuid = _faults(gpu, log, xids, unmanaged), text_of(gpu, "uuid")

@@ -46,10 +46,7 @@ def _installed(shown: str) -> Json:
 
 
 def _recorded() -> Json:
-    """What a user sees who is not root: the record of the last look at the rules.
-
-    Without systemd no timer looks again, so an old record shows nothing.
-    """
+    """The record of the last look, for others than root. Without systemd no timer looks again, so an old record shows nothing."""
     try:
         with open(_RECORD, encoding="ascii") as file:
             age, port = time.time() - os.fstat(file.fileno()).st_mtime, int(file.read(16))

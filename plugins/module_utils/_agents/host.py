@@ -94,10 +94,7 @@ def needed_addresses(proc: str = "/proc", etc: str = "/etc", run: str = "/run") 
 
 
 def _ssh_client(proc: str) -> str:
-    """The address of the SSH client that this step serves; empty if there is none.
-
-    sudo removes SSH_CONNECTION from the environment, but a process above it still has the variable.
-    """
+    """The address of the SSH client that this step serves, or empty. sudo removes SSH_CONNECTION; a process above still has it."""
     pid = asking()
     for _generation in range(_ANCESTORS):
         found = re.search(r"(?:^|\0)SSH_CONNECTION=([^ \0]+)", read("%s/%d/environ" % (proc, pid)))

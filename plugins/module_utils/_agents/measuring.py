@@ -107,10 +107,7 @@ PAUSE = 0.5
 def measure(
     engine: Engine, engine_ids: Sequence[str], parallelism: int, groups: Groups, pause: float = PAUSE
 ) -> Dict[str, Json]:
-    """What each container uses, by its ID in the engine: ``millicpus`` and ``memory``.
-
-    Containers that have ended meanwhile are left out, and those that neither the host nor the engine can measure.
-    """
+    """``millicpus`` and ``memory`` of containers by ID in the engine, without those that have ended or that nothing can measure."""
     if not engine_ids:
         return {}
     before = _readings(engine, engine_ids, parallelism, groups)

@@ -80,10 +80,7 @@ def stop_listener(engine: Engine, mark: str) -> List[List[str]]:
 
 
 def send(name: str, peers: Dict[str, str], mark: str, mtu: int, port: int) -> None:
-    """Send datagrams to every peer, several times because some may be lost.
-
-    ``peers`` are addresses by name, ``mtu`` is in bytes, ``port`` is that of VXLAN.
-    """
+    """Send datagrams to each peer's address, several times because some may be lost; ``mtu`` is in bytes, ``port`` is VXLAN's."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
         for _round in range(ROUNDS):

@@ -109,10 +109,7 @@ class Engine(ContainerRequests, NetworkRequests):
 
 
 def load_sdk(docker_host: str) -> Any:
-    """The Docker SDK for Python.
-
-    The SDK imports paramiko if it is installed, which doubles the time of the import. Only ssh:// addresses need it.
-    """
+    """The Docker SDK, without paramiko, whose import takes as long as all the rest. Only ssh:// addresses need it."""
     hidden = "paramiko" not in sys.modules and not docker_host.startswith("ssh://")
     if hidden:
         sys.modules["paramiko"] = None  # type: ignore[assignment]

@@ -118,10 +118,7 @@ class ImageEngine(Engine):
             client.tag(identity, repository, tag, force=True)
 
     def _follow(self, events: Any, what: str, deadline: float = math.inf, listen: Listener | None = None) -> str:
-        """Read the progress of a request to its end, and return its text. Raises a TimeoutError at the deadline of a pull.
-
-        The timeout of the connection bounds the time without progress.
-        """
+        """The text of a request's progress, read to the end. TimeoutError at the deadline; the connection's timeout bounds silence."""
         lines = []
         for event in events:
             lines.append(str(event.get("stream") or ""))

@@ -33,10 +33,7 @@ Pair = Tuple[Container, Json]
 
 @dataclass(frozen=True)
 class Starting:
-    """How containers of a plan start on one agent.
-
-    ``files`` has, by hostname, a function for the archive that PID 1 of a container without files waits for.
-    """
+    """How containers start on an agent. ``files`` has, by hostname, a function for the archive that PID 1 without files waits for."""
 
     engine: Engine
     plan: Plan

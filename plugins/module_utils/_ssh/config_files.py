@@ -63,10 +63,7 @@ def server_of(network: Network, container: Container) -> Server:
 
 
 def login_environment(entries: Sequence[str], container: Container) -> Dict[str, str]:
-    """The environment of a login, from the ``NAME=value`` entries of the created container.
-
-    A variable with a line break is left out, because sshd_config cannot express it.
-    """
+    """The environment of a login, from ``NAME=value`` entries, without line breaks, which sshd_config cannot express."""
     given = dict(entry.split("=", 1) for entry in entries if "=" in entry)
     given.setdefault("PATH", SEARCH_PATH % DEFAULT_PATH)
     given.setdefault("HOSTNAME", container.hostname)
@@ -237,10 +234,7 @@ def default_address(plan: Plan) -> str:
 
 
 def controller_config(plan: Plan, address: str, folder: str, proxy: str = "") -> str:
-    """The configuration for ``ssh -F FOLDER/ssh_config``: reaches ``main1``, and through it all other containers.
-
-    ``proxy`` is the ProxyCommand that reaches the agent of ``main1``; empty for a direct connection.
-    """
+    """The configuration for ``ssh -F FOLDER/ssh_config``: reaches ``main1``, by a ProxyCommand if given, and others through it."""
     main, others = plan.main.hostname, [container.hostname for container in plan.containers[1:]]
     port = ssh_port(plan).host_port
     lines = ["Host " + main, "    HostName " + address, "    Port %d" % port, "    HostKeyAlias " + main]

@@ -286,10 +286,7 @@ def merged_group(text: str, user: User, device_groups: Sequence[int] = ()) -> st
 
 
 def merged_shadow(text: str, user: User) -> str:
-    """Unlock the user: sshd accepts no key for an account whose password begins with ``!``.
-
-    A user without a line is not locked, so the file of most images stays unchanged.
-    """
+    """Unlock the user: sshd accepts no key for a password that begins with ``!``. A user without a line is not locked."""
     lines = text.split("\n")
     if not _named(lines, user.name):
         return text

@@ -77,10 +77,7 @@ class MemberFiles:
     parallelism: int
 
     def follow(self, *, check: bool) -> Json:
-        """Write the files of the containers whose session has other members than they name.
-
-        Containers of the launch that does this have been made with these members.
-        """
+        """Write the files of containers that name other members. The containers of this launch have been made with these members."""
         launch, live = self.plan.session.launch, self.engine.members(self.plan.session.id)
         former = {key: one for key, one in live.items() if one["Labels"].get(LABEL_LAUNCH) != launch}
         up = {identity: one["Id"] for identity, one in former.items() if one["State"] == "running"}

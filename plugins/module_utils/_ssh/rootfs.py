@@ -30,10 +30,7 @@ Stat = Callable[[str], Optional[Json]]
 
 @dataclass(frozen=True)
 class Entry:
-    """A file or folder (``content`` is None) to install in a container.
-
-    An ``optional`` entry is left out inside a mounted data folder, which belongs to the user.
-    """
+    """A file or folder (``content`` is None) to install. An ``optional`` one is left out inside a mount, which belongs to the user."""
 
     path: str
     content: bytes | None = None

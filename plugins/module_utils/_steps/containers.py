@@ -47,10 +47,7 @@ def created(
     parallelism: int = 0,
     runtime_volume: str = "",
 ) -> Json:
-    """Create the containers of the agent's part of a plan; with C(network), the network of the session first.
-
-    With C(bundle), the engine unpacks their files.
-    """
+    """Create the containers of a part of a plan; with C(network), the network first; with C(bundle), the engine unpacks files."""
     launch = _launch(agent, plan, deadline, parallelism, runtime=runtime_volume)
     with _naming_images(launch.plan):
         if launch.plan.network.fabric:
@@ -149,10 +146,7 @@ def absent(
     deadline: int = 60,
     parallelism: int = 0,
 ) -> Json:
-    """Remove the containers of sessions, or of one launch of them. With C(network), remove their networks, too.
-
-    C(keep) are the IDs of containers that stay.
-    """
+    """Remove the containers of sessions, or of one launch, except the IDs in C(keep); with C(network), their networks, too."""
     engine = agent.connect(Engine)
     wanted = LogRequest(**logs) if logs else None
     amounts = (parallelism or default_parallelism(), deadline)

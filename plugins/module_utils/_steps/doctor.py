@@ -37,10 +37,7 @@ _OF_OVERLAYS, _DEFAULT = "docker_gwbridge", "bridge"
 
 
 def examine(agent: Agent, addresses: List[str], several: bool, sharing: str = NO_LIMIT) -> Json:
-    """C(report) describes the agent; ``addresses`` are those at which other agents, if there are ``several``, may reach it.
-
-    ``sharing`` is what is to limit parts of its GPUs.
-    """
+    """C(report) describes the agent; ``several`` others may reach it at ``addresses``, and ``sharing`` limits parts of its GPUs."""
     options = {"name": agent.name, "docker_host": agent.docker_host, "timeout": agent.timeout, "edition": agent.edition}
     gpus = {"fabric": agent.fabric, "gpu_sharing": sharing, "mps_directory": agent.mps}
     return {"report": examination({**options, **gpus, "addresses": addresses, "several": several})}

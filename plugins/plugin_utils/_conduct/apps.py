@@ -92,10 +92,7 @@ def added_apps(play: Play, plan: Plan, listed: Plan) -> List[Json]:
 
 
 def _parts(document: Json, params: Json) -> List[Tuple[Json, Json]]:
-    """The containers whose apps change, each with its share of the parameters; without a change, all that have apps.
-
-    An app that the document does not have belongs to main1.
-    """
+    """The containers whose apps change, or all that have apps, each with its share of the parameters. An unknown app is main1's."""
     homes = {entry["name"]: entry.get("container", _MAIN) for entry in document["apps"]}
 
     def share(hostname: str) -> Json:

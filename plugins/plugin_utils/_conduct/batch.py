@@ -21,10 +21,7 @@ from .record import record_result
 
 
 def run_command(play: Play, plan: Plan, *, waits: bool, again: bool) -> BatchResult:
-    """Begin the command. If the user ``waits`` for its result, record it; otherwise the result is empty.
-
-    With ``again``, also a command that has ended: all containers were restarted.
-    """
+    """Begin the command, also ``again`` after its end. If the user ``waits``, record the result; otherwise the result is empty."""
     main = plan.main.agent
     with play.phase("command"):
         begun = play.on(main, "batch.start", {"plan": plan.part(main), "again": again})

@@ -19,10 +19,7 @@ _VARIABLE = "session_commit_image"
 
 
 def commit(play: Play, settings: Json) -> Json:
-    """Make the image that the variables of ``commit`` describe, and return its name and its ID.
-
-    Nothing is changed if any agent or the policy refuses.
-    """
+    """Make the image that these variables describe; its name and ID. Nothing is changed if any agent or the policy refuses."""
     with play.phase("check"):
         name, image = str(play.value("session_name")), str(settings[_VARIABLE])
         if not image:

@@ -31,10 +31,7 @@ from .variables import checked
 
 
 def make_pass(play: Play) -> bool:
-    """Go through the queue once; whether any session has changed.
-
-    Raises SessionError for all that failed: a failure does not keep others from their turn.
-    """
+    """Go through the queue once; whether any session changed. SessionError for all that failed, which keep no others from a turn."""
     settings = checked(play.action, play.task_vars, SCHEDULE)["variables"]
     one = _Pass(play, settings, follows=False)
     one.make()

@@ -61,10 +61,7 @@ def kept_document(artifacts: Artifacts) -> Json:
 
 
 def record_running(play: Play, plan: Plan, added: Sequence[Json]) -> str:
-    """Record that a session runs, and write C(session.json) and C(trace.json). Returns where the time of the launch went.
-
-    C(added) are the entries of apps that the plan does not have.
-    """
+    """Record that a session runs, with its files and the ``added`` apps that the plan lacks. Returns where the time went."""
     with play.phase("record"):
         recorded = record(play, "running", session=plan.session.id, launch=plan.session.launch)
     artifacts = Artifacts(play.artifacts, plan.session.name)

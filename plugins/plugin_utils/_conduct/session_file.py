@@ -129,10 +129,7 @@ def running(play: Play) -> Json:
 
 
 def like(play: Play) -> Dict[str, Any]:
-    """The variables of the session that the new one is to be like; none if the user names no session.
-
-    Values of secrets are not stored: the command must give them.
-    """
+    """The variables of the session that the new one is to be like, or none. Secrets are not stored: the command must give them."""
     name = play.value(LIKE)
     if not name:
         return {}

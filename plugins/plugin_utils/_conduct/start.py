@@ -30,10 +30,7 @@ _NO_KEYS = (
 
 
 def create(play: Play, plan: Plan, work: Deployment, made: Plan) -> None:
-    """Create the network and the containers. The host of the network creates it first, then its containers.
-
-    ``made`` is the part of the plan whose containers the session lacks.
-    """
+    """Create the network, on its host before the containers there, and the containers in ``made``, which the session lacks."""
     is_apart = work.network_host not in plan.agents
     if is_apart:
         with play.phase("network"):
