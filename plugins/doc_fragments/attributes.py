@@ -5,24 +5,20 @@
 
 from __future__ import annotations
 
-
-def _attributes(check_mode: str = "", diff_mode: str = "full", idempotent: str = "") -> str:
-    """The attributes of a module that runs in check mode and is idempotent, with C(details) of these, and its support of differences.
-
-    Every module has an action, and is a member of the group. A module overrides ``support`` (and gives ``details``) where it differs.
-    """
-    return f"""
-options: {{}}
+# Of a module that runs in check mode and is idempotent, with C(details) of these, and its support of differences. Every module has an
+# action, and is a member of the group. A module overrides C(support) (and gives C(details)) where it differs.
+_ATTRIBUTES = r"""
+options: {}
 attributes:
   check_mode:
     description: With C(--check), returns what would change, and changes nothing.
-    support: full{check_mode}
+    support: full%s
   diff_mode:
     description: With C(--diff), returns what changed or would change.
-    support: {diff_mode}
+    support: %s
   idempotent:
     description: A second run with the same options and an unchanged target changes nothing.
-    support: full{idempotent}
+    support: full%s
   platform:
     description: Operating systems that the module can run on.
     support: full
@@ -44,10 +40,10 @@ _DETAILS = "\n    details: This module changes nothing"
 class ModuleDocFragment:
     """A module uses one of the fragments alone, because the first of two fragments takes precedence."""
 
-    DOCUMENTATION = _attributes()
-    WITHOUT_DIFF = _attributes(diff_mode="none")
+    DOCUMENTATION = _ATTRIBUTES % ("", "full", "")
+    WITHOUT_DIFF = _ATTRIBUTES % ("", "none", "")
     # For modules that only read.
-    INFO = _attributes(
+    INFO = _ATTRIBUTES % (
         _DETAILS + " in any mode.",
         "N/A" + _DETAILS + ", so there is no difference to show.",
         _DETAILS + ", however often it runs.",

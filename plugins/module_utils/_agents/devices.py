@@ -115,13 +115,9 @@ def use_of(devices: Sequence[Json], use: Sequence[Json]) -> List[Json]:
 def amd_use(nodes: Mapping[str, str], sys: str = "/sys") -> List[Json]:
     """The use of AMD's devices by name, whose nodes are given: https://docs.kernel.org/gpu/amdgpu/thermal.html"""
     folders = {name: f"{sys}/class/drm/{os.path.basename(node)}/device/" for name, node in nodes.items()}
+    files = {"percent": "gpu_busy_percent", "memory": "mem_info_vram_used", "capacity": "mem_info_vram_total"}
     return [
-        {
-            "id": name,
-            "percent": _number(read(folder + "gpu_busy_percent").strip()),
-            "memory": _number(read(folder + "mem_info_vram_used").strip()),
-            "capacity": _number(read(folder + "mem_info_vram_total").strip()),
-        }
+        {"id": name, **{key: _number(read(folder + file).strip()) for key, file in files.items()}}
         for name, folder in folders.items()
     ]
 
@@ -130,12 +126,7 @@ def parse_gpu_use(text: str) -> List[Json]:
     """The devices in the program's output. A device that does not report an amount has None."""
     rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines()]
     return [
-        {
-            "id": row[0],
-            "percent": _number(row[1]),
-            "memory": _bytes(row[2]),
-            "capacity": _bytes(row[3]),
-        }
+        {"id": row[0], "percent": _number(row[1]), "memory": _bytes(row[2]), "capacity": _bytes(row[3])}
         for row in rows
         if len(row) == len(_COLUMNS.split(","))
     ]

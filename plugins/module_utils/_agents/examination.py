@@ -70,12 +70,11 @@ def _engine_report(engine: Engine, options: Json) -> Json:
     info = engine.info()
     swarm = {**host.swarm_place(info), "error": (info.get("Swarm") or {}).get("Error") or ""}
     address = swarm["address"] or host.own_address(options["addresses"])
-    # Its own directory has volumes and logs in any case.
+    # Images, and volumes with logs.
     root = min(image_folder(info), str(info.get("DockerRootDir") or "/var/lib/docker"), key=free_below)
-    everyone = engine.networks(everyone=True)
+    everyone, image = engine.networks(everyone=True), engine.image(REFERENCE_IMAGE) is not None
     networks = [network_entry(entry) for entry in everyone if not session_of(entry)]
     sessions = [network_entry(entry) for entry in everyone if session_of(entry)]
-    image = engine.image(REFERENCE_IMAGE) is not None
     return {
         "engine": info.get("ServerVersion", ""),
         "architecture": architecture(info.get("Architecture", "")),

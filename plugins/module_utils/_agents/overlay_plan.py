@@ -35,8 +35,8 @@ def overlay_plan(reports: Sequence[Json], pools: Sequence[str], encrypted: bool,
 
 
 def _with_addresses(reports: Sequence[Json], ready: Sequence[Json], pools: Sequence[str], plan: Json) -> Json:
-    taken = [text for report in reports for text in (*report.get("routes", ()), *report.get("networks", ()))]
-    taken += [text for report in reports for text in report.get("session_networks", ())]
+    used = ("routes", "networks", "session_networks")
+    taken = [text for report in reports for name in used for text in report.get(name, ())]
     try:
         subnet = choose_subnet(len(ready), [*_upper_ends(pools, len(ready)), *pools], taken)
     except ConflictError as error:

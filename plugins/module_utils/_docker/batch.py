@@ -193,11 +193,8 @@ def parse_exit(text: bytes | None) -> Json:
         return {"exit_code": None, "oom_killed": False, "reason": ""}
     ended = _ENDED.fullmatch(text)
     if ended is None:
-        return {
-            "exit_code": UNREADABLE,
-            "oom_killed": False,
-            "reason": "the file with the exit code does not hold a number",
-        }
+        reason = "the file with the exit code does not hold a number"
+        return {"exit_code": UNREADABLE, "oom_killed": False, "reason": reason}
     return {"exit_code": int(ended.group(1)), "oom_killed": bool(ended.group(2)), "reason": ""}
 
 

@@ -9,7 +9,7 @@ import time
 from typing import Sequence
 
 from .._agents.swarm_plan import read_agents
-from .._core.documents import Json
+from .._core.documents import Json, picked
 from .._core.states import ERROR, LIVE, PENDING, RUNNING
 from .._core.units import parse_bytes
 from .._head import queue_pass
@@ -70,13 +70,8 @@ def decide(
 
 def _session(row: Row, request: Request) -> Json:
     """A session for the steps that launch it."""
-    return {
-        "id": row.id,
-        "name": row.name,
-        "state": row.state,
-        "request": request.to_json(),
-        "paths": checked_folders(request),
-    }
+    own = picked(row, "id", "name", "state")
+    return {**own, "request": request.to_json(), "paths": checked_folders(request)}
 
 
 def end(head: Head, owner: str, holder: Json) -> Json:
