@@ -73,7 +73,8 @@ def decide(store: Store, owner: str, tried: Collection[str], context: Context) -
         end(store, owner, context.holder)
     store.execute("UPDATE pass SET again = 0 WHERE owner = ?", (owner,))
     keep_pass(store, context.holder, context.now + context.lease)
-    return Round(tuple(fitting), tuple(row for row, _reason in waiting), is_last)
+    damaged = [row for row in store.live({states.PENDING}) if row.owner == owner and not row.request]
+    return Round(tuple(fitting), (*damaged, *(row for row, _reason in waiting)), is_last)
 
 
 def _of_others(store: Store, turns: Turns, context: Context) -> Dict[str, str]:

@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, S
 from .._core.documents import Document, Json, picked
 from .._core.model import Plan, Resources
 from .._core.reports import ObservedContainer
+from .._core.states import PENDING
 from .._planning.capacity import held_in_all
 from .._planning.request import Request
 
@@ -73,6 +74,8 @@ COLUMNS = (
 
 # The key of a holder with the sizes before a growth.
 _FORMER = "former_sizes"
+# Why a session waits whose request cannot be read. A launch records the request again.
+_UNREADABLE = "its request in the store is damaged: launch it again by the same variables, or end it with terminate.yml"
 # A decision reads all sessions that wait, and all that run, more than once.
 _MOST_DOCUMENTS = 16384
 
@@ -177,6 +180,8 @@ def row_of(values: Any) -> Row:
             # A damaged row must not stop the commands for all sessions. The labels of its containers say the rest.
             # A holder that cannot be read still holds the session until its lease ends.
             pairs[name] = {} if name == "holder" else None
+    if pairs["state"] == PENDING and pairs["request"] is None:
+        pairs["reason"] = _UNREADABLE
     return Row(**pairs)
 
 

@@ -22,6 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core import state
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._head import store as stores
+from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import DamagedStoreError, Store, lock_holders
@@ -141,6 +142,27 @@ def test_an_unknown_holder_keeps_its_session_until_its_lease_ends(path: Path, st
         assert (held.verdict, held.reason) == ("held", f"session train is being {doing} by another controller")
         after = launch(store, request(cluster_size=2), context(*AGENTS, now=1501.0))
     assert after.verdict == ("repair" if state == states.RUNNING else "placed")
+
+
+@pytest.mark.parametrize("text", ["{", "null", "[1]"])
+def test_a_waiting_session_with_a_damaged_request_says_what_to_do_and_a_launch_records_it_again(
+    tmp_path: Path, text: str
+) -> None:
+    head = Head(str(tmp_path))
+    empty = context(agent("a"))
+    with Store.opened(head.directory) as store:
+        assert launch(store, request(gpus=1), empty).verdict == "pending"
+        assert launch(store, request(name="other", gpus=1), empty).verdict == "pending"
+        store.execute("UPDATE session SET request = ? WHERE name = 'train'", (text,))
+    reason = "its request in the store is damaged: launch it again by the same variables, or end it with terminate.yml"
+    listed = {one["name"]: one["reason"] for one in list_all(head, owner="alice")["sessions"]}
+    assert listed["train"] == reason
+    with Store.opened(head.directory) as store:
+        waiting = {row.name: row.reason for row in decide(store, "alice", (), empty).waiting}
+    assert waiting == {"train": reason, "other": listed["other"]}
+    with Store.opened(head.directory) as store:
+        assert launch(store, request(gpus=1), empty).reason == listed["other"]
+        assert store.find("train", "alice").reason == listed["other"]
 
 
 def test_a_damaged_store_knows_no_session_without_labels(path: Path) -> None:
