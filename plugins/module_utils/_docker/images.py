@@ -12,7 +12,7 @@ import os
 import re
 import time
 from contextlib import contextmanager, suppress
-from typing import Any, Callable, Collection, Dict, Iterator, Mapping, Set, Tuple
+from typing import IO, Any, Callable, Collection, Dict, Iterator, Mapping, Set, Tuple
 
 from .._core.counting import progress_file
 from .._core.documents import Json
@@ -226,18 +226,27 @@ def save(engine: ImageEngine, identity: str, path: str, size: int) -> None:
         message = "%s: %s does not have %s free for an archive of the image; free some space there."
         raise StateError(message % (engine.agent, folder, show_bytes(size)), engine.agent)
     try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as archive:
+        with _new_file(path) as archive:
             owner = os.stat(folder)
             if os.geteuid() == 0:
                 os.fchown(archive.fileno(), owner.st_uid, owner.st_gid)
             archive.writelines(engine.saved(identity))
     except OSError as error:
-        if error.errno != errno.EEXIST:  # another's archive
-            with suppress(OSError):
-                os.unlink(path)
         message = "%s: %s cannot hold the archive of the image: %s%s."
         advised = "; free some space there" if error.errno in _FULL else ""
         raise StateError(message % (engine.agent, folder, error.strerror or error, advised), engine.agent) from error
+
+
+@contextmanager
+def _new_file(path: str) -> Iterator[IO[bytes]]:
+    """A file that only its owner can read. An error removes it: a part of an archive would count as an archive."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+    except BaseException:
+        os.unlink(path)
+        raise
 
 
 def load(engine: ImageEngine, options: Json) -> Json:

@@ -191,7 +191,9 @@ class Stalled(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self._begin()
-        self.wfile.write(b"2\r\n{}\r\n0\r\n\r\n")
+        is_archive = self.path.endswith("/get")
+        self.wfile.write(b"100\r\na part" if is_archive else b"2\r\n{}\r\n0\r\n\r\n")
+        self.close_connection = is_archive
 
     def do_POST(self) -> None:
         self._begin()
@@ -285,6 +287,17 @@ def test_a_full_disk_is_not_an_engine_that_does_not_answer(tmp_path: Path, monke
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_stays_of_an_archive_whose_engine_ends_meanwhile(
+    tmp_path: Path, stalled: ThreadingUnixStreamServer
+) -> None:
+    """A part of an archive would count as an archive the next time."""
+    folder = tmp_path / "archives"
+    folder.mkdir()
+    with pytest.raises(UnreachableError, match="The engine of a1 does not answer at unix://"):
+        images.save(ImageEngine(f"unix://{stalled.server_address}", 60, "a1"), "sha256:0", str(folder / "image.tar"), 0)
+    assert list(folder.iterdir()) == []
 
 
 def test_an_archive_that_cannot_be_written_for_another_reason_asks_for_no_space(tmp_path: Path) -> None:
