@@ -159,6 +159,7 @@ subs_are_idle() { # sets ask_at, before which no sub has to be asked again, if o
     for host in $(echo "$BACKENDAI_CLUSTER_HOSTS" | "$runtime/bin/tr" , ' '); do
         [ "$host" != "$BACKENDAI_CLUSTER_HOST" ] || continue
         ask_quiet "$host"
+        check_lifetime # containers that hang take a minute each
         if [ -n "$answer" ] && [ "$answer" -lt "$idle" ]; then
             ask_at=$((clock + (idle - answer) * 100))
             return 1

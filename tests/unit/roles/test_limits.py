@@ -13,6 +13,15 @@ import pytest
 LIMITS = Path(__file__).parents[3] / "roles/image/files/limits.sh"
 # Programs in place of those of the SSH runtime: those of this machine, and an ssh whose other side does what the test says.
 PROGRAMS = {"busybox": 'exec "$@"', "setpriv": 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"', "ssh": "%s"}
+PROGRAMS.update({name: f'exec {name} "$@"' for name in ("date", "tr")})
+
+
+def make_runtime(folder: Path, there: str) -> None:
+    (folder / "bin").mkdir()
+    for name, script in PROGRAMS.items():
+        program = folder / "bin" / name
+        program.write_text("#!/bin/sh\n" + script.replace("%s", there) + "\n")
+        program.chmod(0o755)
 
 
 @pytest.mark.parametrize(
@@ -20,11 +29,25 @@ PROGRAMS = {"busybox": 'exec "$@"', "setpriv": 'while [ "$1" != -- ]; do shift; 
 )
 def test_a_container_that_does_not_answer_in_time_is_gone(there: str, answer: str, tmp_path: Path) -> None:
     """A login shell that hangs would hold up the end of an idle session, and of one whose lifetime is over."""
-    (tmp_path / "bin").mkdir()
-    for name, script in PROGRAMS.items():
-        program = tmp_path / "bin" / name
-        program.write_text("#!/bin/sh\n" + script.replace("%s", there) + "\n")
-        program.chmod(0o755)
+    make_runtime(tmp_path, there)
     script = f'runtime={tmp_path} uid=0 gid=0 home=/; . {LIMITS}; patience=1; ask_quiet sub1; echo "$answer"'
     done = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True, timeout=20)
     assert done.stdout == f"{answer}\n"
+
+
+def test_containers_that_do_not_answer_do_not_hold_up_the_end_of_the_lifetime(tmp_path: Path) -> None:
+    """It is looked at after each question: containers are asked one after the other."""
+    make_runtime(tmp_path, 'echo "$@" | cut -d " " -f 7 >>"$config/log"; sleep 600')
+    (tmp_path / "limits").write_text("lifetime 1 1000\nidle 600\n")
+    script = f"""
+        export config={tmp_path}
+        runtime={tmp_path} uid=0 gid=0 home=/ BACKENDAI_CLUSTER_HOSTS=main1,sub1,sub2 BACKENDAI_CLUSTER_HOST=main1
+        . {LIMITS}
+        patience=1
+        warn() {{ :; }}
+        kill() {{ echo "$@" >>"$config/log"; }}
+        read_limits
+        subs_are_idle
+    """
+    subprocess.run(["sh", "-c", script], check=True, timeout=60)
+    assert (tmp_path / "log").read_text().splitlines()[:2] == ["sub1", "-USR1 1"]
