@@ -388,3 +388,12 @@ def test_an_app_of_this_machine_and_a_public_app_need_no_tunnel(capsys: pytest.C
     for app, url in (("lab", "http://127.0.0.1:30001/lab?token=abc"), ("open", "http://192.0.2.1:30002/")):
         assert main(["open", "train", app]) == 0
         assert capsys.readouterr().out.splitlines()[0] == f"{app} {url}"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream_is_refused_before_anything_runs(closed: str) -> None:
+    """Ansible ends with a traceback then."""
+    words = ["sh", "-c", f'exec "$@" {closed}', "sh", str(ROOT / "bin/cluster-compute"), "--local", "ls", "--show"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    said = "cluster-compute: standard input, output or error is closed: redirect it to /dev/null instead\n"
+    assert (done.returncode, done.stdout + done.stderr) == (2, said)
