@@ -28,8 +28,8 @@ OTHERS = {"ssh": ssh, "open": open_app, "show": show, "hosts": hosts, "init": in
 def main(words: Sequence[str] | None = None) -> int:
     """The exit code: 0 done, 1 failed, 2 wrong use, 3 the session is PENDING, 4 hosts unreachable, 130 interrupted."""
     try:
-        if not (sys.stdin and sys.stdout and sys.stderr):  # the programs that run would end with a traceback
-            raise MisuseError("standard input, output or error is closed: redirect it to /dev/null instead")
+        if None in (sys.stdin, sys.stdout, sys.stderr):  # Ansible ends with a traceback then
+            raise MisuseError("a standard stream is closed: redirect it to /dev/null")  # noqa: TRY301 (printed below)
         asked = read(sys.argv[1:] if words is None else words)
         return OTHERS[asked.verb](asked) if asked.verb in OTHERS else play_all(asked, VIEWS.get(asked.verb))
     except (MisuseError, OSError) as error:

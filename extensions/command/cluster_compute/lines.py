@@ -139,8 +139,7 @@ def _cp(asked: argparse.Namespace) -> List[Line]:
     if len(names) != 1 or any(bool(name) == bool(to) for name, _path in sides):
         raise MisuseError("cp copies between this machine and one session: NAME:PATH must name the side in the session")
     given = {"session_name": check_name(names.pop()), "session_copy_direction": "to" if to else "from"}
-    given["session_copy_target"] = place or "."
-    return [_line(asked, **given, session_copy_source=source) for _name, source in sides]
+    return [_line(asked, **given, session_copy_target=place or ".", session_copy_source=one) for _name, one in sides]
 
 
 def _side(asked: argparse.Namespace, word: str) -> Tuple[str, str]:

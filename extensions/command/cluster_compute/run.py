@@ -44,8 +44,7 @@ def play(line: Line, asked: argparse.Namespace, *, quiet: bool) -> Tuple[int, Js
         # Playbooks take relative paths from PWD, which programs that start this one may leave as it was.
         environment = {**os.environ, **places.configuration(os.environ), RESULTS: folder, "PWD": os.getcwd()}
         output = (sys.stderr if asked.verbose else subprocess.DEVNULL) if quiet else None
-        code = run(words, env=environment, stdout=output)
-        file = Path(folder) / f"{line.result}.json"
+        code, file = run(words, env=environment, stdout=output), Path(folder) / f"{line.result}.json"
         result: Json = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     if code == 0:
         sessions = result.get("sessions", []) if line.playbook == "cluster_session" else []

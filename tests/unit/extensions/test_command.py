@@ -395,5 +395,5 @@ def test_a_closed_stream_is_refused_before_anything_runs(closed: str) -> None:
     """Ansible ends with a traceback then."""
     words = ["sh", "-c", f'exec "$@" {closed}', "sh", str(ROOT / "bin/cluster-compute"), "--local", "ls", "--show"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    said = "cluster-compute: standard input, output or error is closed: redirect it to /dev/null instead\n"
+    said = "cluster-compute: a standard stream is closed: redirect it to /dev/null\n"
     assert (done.returncode, done.stdout + done.stderr) == (2, said)
