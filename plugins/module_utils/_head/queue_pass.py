@@ -9,7 +9,6 @@ decision of its own, so that its lease begins with its launch.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
@@ -20,7 +19,7 @@ from .._core.exits import failed_apps, failed_roles, limit_reached, what_happene
 from .._core.reports import Agent
 from .._planning.placement import Shortfall
 from .listing import list_sessions
-from .row import Row
+from .row import Row, read_holder
 from .store import Store
 from .transitions import catch_up
 from .turns import Context, Turns, with_start
@@ -47,8 +46,7 @@ def begin(store: Store, owner: str, holder: Json, now: float, lease: float, *, t
     found = store.query("SELECT holder, lease FROM pass WHERE owner = ?", (owner,))
     if found and not takeover and found[0][1] >= now:
         store.execute("UPDATE pass SET again = 1 WHERE owner = ?", (owner,))
-        other: Json = json.loads(found[0][0])
-        return other
+        return read_holder(found[0][0]) or {}
     values = (owner, text_of(holder), now + lease)
     store.execute("INSERT OR REPLACE INTO pass (owner, holder, lease) VALUES (?, ?, ?)", values)
     return None

@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple, Type
 
 from .._core.documents import Document, Json, picked
+from .._core.forms import ID, a_line, fault
 from .._core.model import Plan, Resources
 from .._core.reports import ObservedContainer
 from .._core.states import PENDING
@@ -74,6 +75,7 @@ COLUMNS = (
 
 # The key of a holder with the sizes before a growth.
 _FORMER = "former_sizes"
+_HOLDER = {**dict.fromkeys(("host", "machine", "user", "start"), a_line), "pid": ID, _FORMER: [ID]}
 # Why a session waits whose request cannot be read. A launch records the request again.
 _UNREADABLE = "its request in the store is damaged: launch it again by the same variables, or end it with terminate.yml"
 # A decision reads all sessions that wait, and all that run, more than once.
@@ -87,10 +89,26 @@ def _parsed(kind: Type[Document], text: str) -> Any:
     return None if document is None else kind.from_json(document)
 
 
+def read_holder(text: str) -> Json | None:
+    """The controller that holds a session or a pass. A damaged one is empty, and holds it until its lease ends."""
+    try:
+        holder: Json | None = json.loads(text)
+    except ValueError:
+        return {}
+    return {} if holder is not None and fault(_HOLDER, holder) else holder
+
+
+def shown_holder(holder: Json | None) -> str:
+    """A holder, for people."""
+    if not holder:
+        return "another controller"
+    return f"{holder.get('user')}@{holder.get('host')} (process {holder.get('pid')})"
+
+
 _PARSERS: Dict[str, Callable[[str], Any]] = {
     "request": partial(_parsed, Request),
     "plan": partial(_parsed, Plan),
-    "holder": lambda text: None if text == "null" else {**json.loads(text)},
+    "holder": read_holder,
 }
 
 
@@ -178,8 +196,7 @@ def row_of(values: Any) -> Row:
             pairs[name] = parse(pairs[name])
         except (ValueError, TypeError, LookupError, AttributeError):
             # A damaged row must not stop the commands for all sessions. The labels of its containers say the rest.
-            # A holder that cannot be read still holds the session until its lease ends.
-            pairs[name] = {} if name == "holder" else None
+            pairs[name] = None
     if pairs["state"] == PENDING and pairs["request"] is None:
         pairs["reason"] = _UNREADABLE
     return Row(**pairs)

@@ -32,7 +32,7 @@ from .adoption import rebuilt_plan
 from .awaited import REPLACED, awaited, check_awaited
 from .losses import Moves, note_nodes, relocated, to_clean
 from .resizing import change_size, strangers
-from .row import Row, with_former
+from .row import Row, shown_holder, with_former
 from .store import Store
 from .transitions import catch_up, note_restart
 from .turns import Context, Turns, with_start
@@ -340,10 +340,8 @@ def _planned(row: Row, request: Request, placement: Placement, allocation: Alloc
 
 
 def _held(row: Row) -> str:
-    holder: Mapping[str, object] = row.holder or {}
     doing = {states.TERMINATING: "ended", states.RUNNING: "repaired"}.get(row.state, "launched")
-    who = f"{holder.get('user')}@{holder.get('host')} (process {holder.get('pid')})" if holder else "another controller"
-    return f"session {row.name} is being {doing} by {who}"
+    return f"session {row.name} is being {doing} by {shown_holder(row.holder)}"
 
 
 # The fields of a request that describe its command.

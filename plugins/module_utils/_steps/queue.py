@@ -17,7 +17,7 @@ from .._head.kept_logs import remove_logs, surplus_logs
 from .._head.listing import list_agents
 from .._head.losses import lift, losses, note_agents, to_clean
 from .._head.queue_pass import note_degraded
-from .._head.row import Row
+from .._head.row import Row, shown_holder
 from .._head.store import Store
 from .._head.turns import Context
 from .._head.upkeep import expired, removable, retire
@@ -34,8 +34,7 @@ def begin(head: Head, owner: str, holder: Json, lease: int, takeover: bool = Fal
         other = queue_pass.begin(store, owner, holder, time.time(), lease, takeover=takeover)
     if other is None:
         return {"begun": True, "holder": {}, "summary": []}
-    who = f"{other.get('user')}@{other.get('host')}, process {other.get('pid')}"
-    line = f"A pass over the queue of {owner} is in progress ({who}): it launches what fits now."
+    line = f"A pass over the queue of {owner} is in progress by {shown_holder(other)}: it launches what fits now."
     return {"begun": False, "holder": other, "summary": [line]}
 
 

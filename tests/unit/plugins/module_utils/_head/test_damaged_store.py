@@ -28,7 +28,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import DamagedStoreError, Store, lock_holders
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, Recording
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
-from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import keep_up
+from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import begin, keep_up
 from ansible_collections.cluster.compute.plugins.module_utils._steps.sessions import list_all
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 
@@ -132,7 +132,11 @@ def test_a_session_that_is_forgotten_holds_nothing_more(path: Path) -> None:
         assert [one.ended for one in store.holdings(since=-1.0)] == [1.0]
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", "5", "{}"])
+# A holder with another value than a controller writes is as unknown as one that cannot be read.
+UNKNOWN_HOLDERS = ["{", "[1]", "5", "{}", '{"pid": "x"}', '{"pid": 1e99}', '{"user": ["a"]}', '{"former_sizes": 5}']
+
+
+@pytest.mark.parametrize("text", [*UNKNOWN_HOLDERS, '{"former_sizes": ["a"]}'])
 @pytest.mark.parametrize("state", [states.RUNNING, states.TERMINATING])
 def test_an_unknown_holder_keeps_its_session_until_its_lease_ends(path: Path, state: str, text: str) -> None:
     damage_row(path, holder=text, lease=1500.0, state=state)
@@ -163,6 +167,20 @@ def test_a_waiting_session_with_a_damaged_request_says_what_to_do_and_a_launch_r
     with Store.opened(head.directory) as store:
         assert launch(store, request(gpus=1), empty).reason == listed["other"]
         assert store.find("train", "alice").reason == listed["other"]
+
+
+@pytest.mark.parametrize("text", ["null", *UNKNOWN_HOLDERS])
+def test_an_unknown_holder_keeps_its_pass_until_its_lease_ends(tmp_path: Path, text: str) -> None:
+    head, holder = Head(str(tmp_path)), {"user": "alice", "host": "desk", "pid": 4711}
+    assert begin(head, "alice", holder, 600)["begun"]
+    with Store.opened(head.directory) as store:
+        store.execute("UPDATE pass SET holder = ?", (text,))
+    second = begin(head, "alice", holder, 600)
+    by = "A pass over the queue of alice is in progress by another controller: it launches what fits now."
+    assert second == {"begun": False, "holder": {}, "summary": [by]}
+    with Store.opened(head.directory) as store:
+        store.execute("UPDATE pass SET lease = 0")
+    assert begin(head, "alice", holder, 600)["begun"]
 
 
 def test_a_damaged_store_knows_no_session_without_labels(path: Path) -> None:

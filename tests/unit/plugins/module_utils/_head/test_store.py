@@ -151,7 +151,7 @@ def test_a_session_that_is_not_there(store: Store) -> None:
 
 
 def test_names_are_values_and_never_part_of_a_query(store: Store) -> None:
-    store.add(row(), 1.0, "'; DROP TABLE session; --")
+    store.add(row(request=request()), 1.0, "'; DROP TABLE session; --")
     assert store.find("' OR '1' = '1", "alice") is None
     assert store.select("' OR '1' = '1", None, ended=True) == []
     assert store.need("id-alice-train").reason == "'; DROP TABLE session; --"
@@ -247,7 +247,7 @@ def _die_inside(folder: str) -> None:
 def test_a_process_killed_inside_a_transaction_leaves_nothing_of_it(
     folder: Path, store: Store, read_only: bool
 ) -> None:
-    store.add(row(), 1.0, "requested")
+    store.add(row(request=request()), 1.0, "requested")
     store.close()
     process = FORK.Process(target=_die_inside, args=(str(folder),))
     process.start()
