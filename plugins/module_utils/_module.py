@@ -19,11 +19,13 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ._core.calls import taken
 from ._core.documents import Json, part_of
 from ._core.errors import ComputeError, InputError, LibraryError
+from ._core.library import leave
 from ._core.model import Plan
-from ._core.resident import stay
+from ._core.resident import own_directory, stay
 
 Value = TypeVar("Value")
 Work = Callable[[Json, bool], Json]
+Prepare = Callable[[], None]
 # The name, in a result, of the requests that a module sent to the engine.
 CALLS = "engine_calls"
 HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
@@ -54,21 +56,33 @@ def _read(call: Callable[[Json], Value], data: Json) -> Value:
         raise InputError("plan", str(error), "must be a plan as the schedule module returns it") from error
 
 
-def run(module: AnsibleModule, spec: Mapping[str, Json], work: Work, prepare: Callable[[], None]) -> None:
+def run(module: AnsibleModule, spec: Mapping[str, Json], work: Work, prepare: Prepare | None) -> None:
     """Do the work and leave the module with its result or its failure.
 
-    With the option C(stays), a copy of this process stays for further steps, after ``prepare`` has imported what they need: what
-    Ansible has packed is gone as soon as the module ends. The memory of one that has read secrets does not stay.
+    With the option C(stays), its library stays on the host, and with C(prepare), which imports what further steps need, also a copy
+    of this process: what Ansible has packed is gone as soon as the module ends. The memory of one that has read secrets does not
+    stay.
     """
     result = result_of(work, module.params, check_mode=module.check_mode, diff=module._diff)
-    if module.params["stays"] and not module.params.get("secrets") and _may_stay(result):
-        prepare()
-        stay(lambda asked: _answer(spec, work, asked), module.params["stays"])
+    if module.params["stays"]:
+        directory = own_directory(module.params["stays"])
+        leave(getattr(__spec__.loader, "archive", ""), directory)
+        if prepare and not module.params.get("secrets") and _may_stay(result):
+            prepare()
+            stay(lambda asked: _answer(spec, work, asked), directory)
     for warning in result.pop("warnings", []):
         module.warn(warning)
     if result.pop("failed", False):
         module.fail_json(**result)
     module.exit_json(**result)
+
+
+def go_on(asked: Json, spec: Mapping[str, Json], work: Work, directory: str, prepare: Prepare | None) -> None:
+    """Answer a request, and stay as a module does, in a process that a client has started from the library of this host."""
+    result, may_stay = _answer(spec, work, asked)
+    print(json.dumps(result), flush=True)
+    if prepare and may_stay and not asked["options"].get("secrets"):
+        stay(lambda other: _answer(spec, work, other), directory, prepare)
 
 
 def _answer(spec: Mapping[str, Json], work: Work, asked: Json) -> Tuple[Json, bool]:

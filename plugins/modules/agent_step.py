@@ -33,7 +33,7 @@ options:
     type: bool
     default: false
   stays:
-    description: The directory of the process that stays on the host for further steps, if one may; set by the action plugin.
+    description: The directory, on the host, of what may stay there for further steps; set by the action plugin.
     type: path
 extends_documentation_fragment:
   - cluster.compute.attributes
@@ -57,14 +57,16 @@ RETURN = r"""
 duration: {description: Seconds that the step took., type: float, returned: always}
 """
 
-from typing import TYPE_CHECKING, Dict
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Callable, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils import _module as module_end
 from ..module_utils._core.documents import Json
 from ..module_utils._head.state_folder import state_dir
-from ..module_utils._module import at_least, run
-from ..module_utils._steps.step import OF_AGENT, OF_HEAD, Agent, Head, engine_address, noun_of, prepare
+from ..module_utils._steps.step import OF_AGENT, OF_HEAD, Agent, Head, engine_address, noun_of, often, prepare
 
 if TYPE_CHECKING:
     # What Ansible packs: see Steps.
@@ -95,7 +97,7 @@ ARGUMENT_SPEC: Dict[str, Json] = {
 def work(params: Json, check_mode: bool) -> Json:
     if noun_of(params["call"]) in OF_HEAD.nouns:
         return OF_HEAD.call(params["call"], Head(state_dir(params["state_dir"]), check_mode), params["params"])
-    at_least(params, timeout=1)
+    module_end.at_least(params, timeout=1)
     place = Agent(
         name=params["agent"],
         docker_host=engine_address(params["docker_host"]),
@@ -108,9 +110,21 @@ def work(params: Json, check_mode: bool) -> Json:
     return OF_AGENT.call(params["call"], place, {**params["params"], **params["secrets"]})
 
 
+def go_on(request: str, directory: str) -> None:
+    """Answer a request of the action plugin, in a process that is no module."""
+    asked = json.loads(request)
+    module_end.go_on(asked, ARGUMENT_SPEC, work, directory, _preparation(asked["options"]))
+
+
+def _preparation(options: Json) -> Callable[[], None] | None:
+    """The import of what further steps need, if a process stays after this step."""
+    is_head = bool(options.get("head"))
+    return partial(prepare, is_head=is_head) if noun_of(options["call"]) in often(is_head=is_head) else None
+
+
 def main() -> None:
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    run(module, ARGUMENT_SPEC, work, lambda: prepare(is_head=module.params["head"]))
+    module_end.run(module, ARGUMENT_SPEC, work, _preparation(module.params))
 
 
 if __name__ == "__main__":

@@ -135,7 +135,7 @@ class ComputeAction(ActionBase):
     def _module_result(self, args: Json, task_vars: Json) -> Json:
         # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.
         silent = {**task_vars, "ansible_no_target_syslog": True}
-        if resident_steps.may_stay(self, args):
+        if resident_steps.may_stay(self):
             args = {**args, "stays": resident_steps.directory(self, args, task_vars)}
         return dict(self._execute_module("cluster.compute.agent_step", module_args=args, task_vars=silent))
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Steps on a host in a process that an earlier step has left there (see ``module_utils/_core/resident.py``)."""
+"""Steps on a host by what an earlier step has left there: a process (``module_utils/_core/resident.py``), or else the files of its
+module (``library.py`` beside it), from which a process starts.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +25,29 @@ _PLUGINS = Path(__file__).parents[1]
 _PYTHON, _INTERPRETER = "/usr/bin/python3", re.compile(r"/[A-Za-z0-9@%+=:,./_-]+")
 # Keys that a host must not set in a result: they add hosts to the inventory, or variables to the host.
 _OF_ANSIBLE = ("add_host", "add_group", "ansible_facts")
-# Exit codes: the client finds no process (EX_TEMPFAIL in sysexits.h), or the shell cannot run or find the Python.
+# Exit codes: the host has neither (EX_TEMPFAIL in sysexits.h), or the shell cannot run or find the Python.
 _ABSENT = (75, 126, 127)
-# It runs on the host, in any Python 3. The process must belong to the same user: others may own the directories above its socket.
+# Both run on the host, in any Python 3. What they use must belong to the same user: others may own the directories above it.
 _CLIENT = """
-import os, socket, struct, sys
+import os, socket, stat, struct, sys
+base, start, noun, may_ask = sys.argv[1:]
+directory = os.path.expanduser(os.path.expandvars(base)) + "-" + os.uname().nodename.partition(".")[0]
 steps = socket.socket(socket.AF_UNIX)
-directory = os.path.expanduser(os.path.expandvars(sys.argv[1])) + "-" + os.uname().nodename.partition(".")[0]
 try:
+    if not may_ask:
+        raise OSError
     steps.connect(os.path.join(directory, "steps"))
     user = struct.unpack("3i", steps.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
 except OSError:
+    try:
+        library = os.open(directory + ".library", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        about = os.fstat(library)
+        if about.st_uid == os.geteuid() and not stat.S_IMODE(about.st_mode) & 0o077:
+            python = os.readlink("python", dir_fd=library)
+            os.set_inheritable(library, True)
+            os.execv(python, [python, "-c", start, "/proc/self/fd/%%d" %% library, directory, noun])
+    except OSError:
+        pass
     sys.exit(%d)
 if user != os.geteuid():
     sys.exit(%d)
@@ -45,15 +59,30 @@ while True:
         break
     sys.stdout.buffer.write(piece)
 """ % (_ABSENT[0], _ABSENT[0])
+# A library that a cleaner of temporary files has damaged is replaced: it loses its Python.
+_START = """
+import importlib, os, sys
+sys.path[0], directory, noun = sys.argv[1:]
+try:
+    importlib.import_module("ansible_collections.cluster.compute.plugins.module_utils._steps." + noun)
+    step = importlib.import_module("ansible_collections.cluster.compute.plugins.modules.agent_step")
+except Exception:
+    try:
+        os.unlink(sys.path[0] + "/python")
+    finally:
+        sys.exit(%d)
+step.go_on(sys.stdin.read(), directory)
+""" % _ABSENT[0]
 
 
 def answer(action: ComputeAction, options: Json, task_vars: Json) -> Json | None:
-    """The result of a step as Ansible returns the result of a module; None if no process is there for it."""
-    if not may_stay(action, options):
+    """The result of a step as Ansible returns the result of a module; None if the host has nothing for it."""
+    if not may_stay(action):
         return None
-    asked = interpreter(action, task_vars)
+    asked, noun = interpreter(action, task_vars), noun_of(options["call"])
     python = asked if _INTERPRETER.fullmatch(asked) else _PYTHON
-    command = [python, "-I", "-S", "-c", _CLIENT, directory(action, options, task_vars)]
+    is_often = "often" if noun in often(is_head=options["head"]) else ""
+    command = [python, "-I", "-S", "-c", _CLIENT, directory(action, options, task_vars), _START, noun, is_often]
     request = {"options": options, "check": action._task.check_mode, "diff": action._task.diff}
     # A value from a vault becomes text here.
     text = json.dumps(request, default=str)
@@ -61,13 +90,12 @@ def answer(action: ComputeAction, options: Json, task_vars: Json) -> Json | None
     return None if done["rc"] in _ABSENT else _parsed(done)
 
 
-def may_stay(action: ComputeAction, options: Json) -> bool:
-    """Whether a process on the host takes this step, and its module leaves one.
+def may_stay(action: ComputeAction) -> bool:
+    """Whether steps use what others have left on the host, and leave it.
 
-    Its environment must be that of each task, and a request must be on no disk.
+    Their environment must be that of each task, and a request must be on no disk.
     """
-    is_often = noun_of(options["call"]) in often(is_head=options["head"])
-    return is_often and action._is_pipelining_enabled("new") and not any(action._task.environment or ())
+    return action._is_pipelining_enabled("new") and not any(action._task.environment or ())
 
 
 def directory(action: ComputeAction, options: Json, task_vars: Json) -> str:

@@ -46,13 +46,17 @@ def asking() -> int:
     return _asking[0] if _asking else os.getpid()
 
 
-def stay(answer: Answer, directory: str) -> None:
+def own_directory(directory: str) -> str:
+    """The directory with the name of this host: hosts may share the homes of their users."""
+    return "%s-%s" % (directory, os.uname().nodename.partition(".")[0])
+
+
+def stay(answer: Answer, directory: str, prepare: Callable[[], None] = lambda: None) -> None:
     """Leave a copy of this process that answers requests at the socket C(steps) of a directory, unless another one does so.
 
-    The name of the host is added to the directory: hosts may share the homes of their users. There is no such process if the path is
-    too long for a socket, or no process can be made.
+    The copy prepares itself before it takes a request. There is no such process if the path is too long for a socket, or no process
+    can be made.
     """
-    directory = "%s-%s" % (directory, os.uname().nodename.partition(".")[0])
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         if not _is_placed(listener, directory):
             return
@@ -64,7 +68,7 @@ def stay(answer: Answer, directory: str) -> None:
         if copy == 0:
             # Whatever happens, the copy never goes on with the work of the module.
             try:
-                _live(listener, directory, answer)
+                _live(listener, directory, answer, prepare)
             finally:
                 os._exit(0)
 
@@ -95,7 +99,7 @@ def _answers(path: str) -> bool:
         return one.connect_ex(path) == 0
 
 
-def _live(listener: socket.socket, directory: str, answer: Answer) -> None:
+def _live(listener: socket.socket, directory: str, answer: Answer, prepare: Callable[[], None]) -> None:
     """Serve, apart from the module and from its connection, until there is no work."""
     own = os.stat(directory).st_ino
     try:
@@ -107,6 +111,7 @@ def _live(listener: socket.socket, directory: str, answer: Answer) -> None:
         with suppress(OSError), open("/proc/self/comm", "w", encoding="ascii") as name:
             name.write("cluster-compute")
         signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit())
+        prepare()
         _serve(listener, answer)
     finally:
         with suppress(OSError):

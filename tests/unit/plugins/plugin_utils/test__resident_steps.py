@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Steps in a process that stays on the host, with real processes: the host is this machine."""
+"""Steps by what modules leave on the host, with real processes: the host is this machine."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import socket
 import stat
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +21,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from steps_on_a_host import Host, eventually, run_module
 
 from ansible_collections.cluster.compute.plugins.module_utils import _module
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
@@ -42,7 +42,7 @@ def answer(request):
     return said, word != "fail"
 
 resident.IDLE = float(sys.argv[2])
-resident.stay(answer, sys.argv[1])
+resident.stay(answer, resident.own_directory(sys.argv[1]))
 """
 CONNECTS = """
 import json, socket, sys
@@ -75,29 +75,6 @@ print("the result")
 """
 PLACED = "session.place"
 OF_HEAD = {"head": True}
-
-
-class Host:
-    """This machine as an action reaches it: commands run in a shell."""
-
-    def __init__(self, base: Path, *, pipelining: bool = True) -> None:
-        self._base, self._pipelining, self.prefix = str(base), pipelining, ""
-        self._task = SimpleNamespace(check_mode=True, diff=False, environment=[{}])
-        self.errors = ""
-        self._templar = SimpleNamespace(template=lambda value: value)
-
-    def _is_pipelining_enabled(self, style: str) -> bool:
-        return self._pipelining and style == "new"
-
-    def get_shell_option(self, name: str, _default: str) -> str:
-        assert name == "remote_tmp"
-        return self._base
-
-    def _low_level_execute_command(self, command: str, in_data: bytes) -> Json:
-        shell = ["/bin/sh", "-c", self.prefix + command]
-        done = subprocess.run(shell, input=in_data, capture_output=True, check=False, timeout=60)
-        self.errors = done.stderr.decode()
-        return {"rc": done.returncode, "stdout": "a banner\n" + done.stdout.decode(), "stderr": self.errors}
 
 
 class Hostile(Host):
@@ -146,13 +123,6 @@ def base(tmp_path: Path) -> Iterator[Path]:
     eventually(lambda: not list((tmp_path / "tmp").iterdir()))
 
 
-def eventually(is_true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not is_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def asked(base: Path, call: str = PLACED, host: Host | None = None, **params: Any) -> Any:
     options = {"call": call, "params": params, **OF_HEAD}
     return resident_steps.answer(host or Host(base), options, {})  # type: ignore[arg-type]
@@ -172,16 +142,6 @@ def test_a_step_has_the_login_of_its_client_not_of_the_module(base: Path) -> Non
     found = asked(base, host=client)
     assert (found["engine"], found["lost"]) == ("tcp://own", None)
     assert found["asking"] == int(client.errors)
-
-
-def run_module(host: Host, *, head: bool) -> None:
-    """A step of an agent as a module of its own, whose process stays."""
-    asked = {"call": "folders.find", "params": {"marks": {}, "token": "x"}, "agent": "a1", "head": head}
-    where = resident_steps.directory(host, asked, {})  # type: ignore[arg-type]
-    command = [sys.executable, "-m", "ansible_collections.cluster.compute.plugins.modules.agent_step"]
-    path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    given = json.dumps({"ANSIBLE_MODULE_ARGS": {**asked, "stays": where}})
-    subprocess.run(command, env=path, input=given, capture_output=True, text=True, check=True, timeout=60)
 
 
 def test_the_process_of_an_agent_that_is_the_head_takes_the_steps_of_the_store(tmp_path: Path) -> None:
@@ -230,7 +190,7 @@ def test_a_module_that_has_failed_or_has_read_secrets_does_not_stay(
     secrets: Json, result: Json, stays: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left: list[str] = []
-    monkeypatch.setattr(_module, "stay", lambda _answer, directory: left.append(directory))
+    monkeypatch.setattr(_module, "stay", lambda _answer, directory, *_prepare: left.append(directory))
     params = {"stays": "/tmp/x", "secrets": secrets}
     ended = {"exit_json": lambda **_result: None, "fail_json": lambda **_result: None}
     module: Any = SimpleNamespace(params=params, check_mode=False, _diff=False, **ended)
