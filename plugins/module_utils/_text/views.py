@@ -10,7 +10,6 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, List, Mapping, Sequence
 
-from .._core import arrival
 from .._core.constants import SCHEMA
 from .._core.documents import Json, picked, sparse
 from .._core.errors import visible
@@ -110,12 +109,12 @@ def _apps_of_roles(plan: Plan, folder: str) -> List[Json]:
 
 
 def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[str]:
-    """The report of a launch, as lines. ``scheduled`` is the result of the module ``schedule``."""
+    """The report of a launch, as lines. ``scheduled`` is the decision of the head with its plan, which has been checked."""
     session, outcome = scheduled["session"], scheduled["outcome"]
     if outcome == "pending":
         does = "would wait" if check_mode else "is PENDING"
         return [f"Session {session['name']} {does}: {scheduled['reason']}."]
-    plan = arrival.outline(scheduled["plan"], "the head")
+    plan: Plan = scheduled["plan"]
     kind = "compute session" if plan.session.size == 1 else f"cluster session, {plan.session.mode}"
     lines = [
         f"Session {session['name']}: {_state(scheduled, plan, check_mode)} ({kind})",

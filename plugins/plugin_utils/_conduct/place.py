@@ -185,7 +185,7 @@ def shown(play: Play, placed: Placed, files: Sequence[str] = ()) -> List[str]:
     decision = {**placed.decision, "restored_files": list(files)}
     if placed.plan:
         address = play.address_of(placed.plan.main.agent)
-        decision.update(plan=placed.listed(placed.plan).to_short_json(), deployment={"address": address})
+        decision.update(plan=placed.listed(placed.plan), deployment={"address": address})
     elif placed.outcome != "pending":
         return []
     return summary(decision, play.artifacts, play.check)

@@ -83,7 +83,7 @@ def test_session_json() -> None:
 
 def scheduled(outcome: str, made: Plan = THREE, **fields: object) -> Json:
     usual = {"reason": "", "missing": [], "deployment": {"address": "127.0.0.1"}}
-    return {"session": ROW, "outcome": outcome, "plan": made.to_json(), **usual, **fields}
+    return {"session": ROW, "outcome": outcome, "plan": made, **usual, **fields}
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_summary_warns_of_gpus_that_nvlink_does_not_connect(
     gpus: float, placement: str, agents: str, check: bool
 ) -> None:
     made = plan(request(cluster_size=len(placement), cluster_mode="multi-node", gpus=gpus), placement)
-    lines = summary({"session": ROW, "outcome": "placed", "plan": made.to_json()}, "/tmp/x", check_mode=check)
+    lines = summary({"session": ROW, "outcome": "placed", "plan": made}, "/tmp/x", check_mode=check)
     warning = (
         "Warning: several containers have GPUs of the same agent (%s): NCCL connects them by sockets, not by NVLink; "
         "use session_per_agent: 1, and give the container of each agent all its GPUs"
@@ -252,7 +252,7 @@ def test_a_session_with_roles_says_what_each_has() -> None:
         "shm": 64 << 20,
         "gpus": 0,
     }
-    scheduled = {"session": ROW, "outcome": "placed", "plan": made.to_short_json()}
+    scheduled = {"session": ROW, "outcome": "placed", "plan": made}
     lines = summary(scheduled, "/tmp/x")
     assert lines[1:3] == [
         "1 main (reference): 1 CPUs, 1g memory, 64m shared memory",
