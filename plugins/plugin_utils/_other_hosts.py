@@ -95,7 +95,7 @@ class OtherHost:
 
     def _copy_of(self, action: ComputeAction) -> ComputeAction:
         other = copy.copy(action)
-        other._task = action._task.copy()
+        other._task = action._task.copy(exclude_tasks=True)
         other._task.delegate_to = None
         other._play_context = action._play_context.copy()
         other._play_context.remote_addr = str(self.value("ansible_host") or self.host)
