@@ -47,7 +47,7 @@ from .._core.names import container_id, container_names, network_name
 from .._core.reports import Agent
 from .._core.topology import Member, local_ranks
 from .addresses import Subnet, host_subnet, slot_of
-from .environment import computing_ranks, standard_environment
+from .environment import common_environment, computing_ranks, own_environment
 from .placement import Placement, rdma_environment, rdma_ports_in
 from .request import Request
 
@@ -131,9 +131,11 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
     places = [(agent, one.role in idle) for agent, one in zip(inputs.placement.agents, request.members)]
     ranks = inputs.local_ranks or local_ranks(places)
     containers = [_container(session, network, inputs, member, ranks[member.rank]) for member in request.members]
+    common = common_environment(session, network, containers)
     environments = [
         {
-            **standard_environment(session, network, containers, container),
+            **common,
+            **own_environment(session, network, container),
             **(_rdma(network, inputs, container) if request.rdma else {}),
             **_torchrun(request, session, container, network.master_port),
         }
