@@ -132,8 +132,11 @@ def split(maps: Sequence[Texts]) -> Tuple[Dict[str, str], List[Dict[str, str]]]:
 def _beginning(texts: Sequence[str]) -> str:
     """The longest text with which all begin: that of the first and the last in order."""
     first, last = min(texts), max(texts)
-    different = (index for index, letter in enumerate(first) if last[index : index + 1] != letter)
-    return first[: next(different, len(first))]
+    same, most = 0, len(first)
+    while same < most:
+        middle = (same + most + 1) // 2
+        same, most = (middle, most) if last.startswith(first[same:middle], same) else (same, middle - 1)
+    return first[:same]
 
 
 def joined(shared: Texts, rest: Texts) -> Dict[str, str]:
