@@ -72,8 +72,8 @@ class Choices:
         return self.of((self.of(TEXTS), self.of(NUMBERS), self.of(SHAPES)))
 
 
-def fuzzed(count: int) -> Callable[[Callable[[Choices], None]], Callable[[], None]]:
-    """A test with so many inputs, each within its bounds."""
+def fuzzed(count: int, most: int = _MOST) -> Callable[[Callable[[Choices], None]], Callable[[], None]]:
+    """A test with so many inputs of up to ``most`` bytes, each within its bounds."""
 
     def decorated(test: Callable[[Choices], None]) -> Callable[[], None]:
         @seed(SEED)
@@ -84,7 +84,7 @@ def fuzzed(count: int) -> Callable[[Callable[[Choices], None]], Callable[[], Non
             phases=(Phase.generate, Phase.shrink),
             suppress_health_check=list(HealthCheck),
         )
-        @given(content=st.binary(min_size=_FEWEST, max_size=_MOST))
+        @given(content=st.binary(min_size=_FEWEST, max_size=most))
         def smaller(content: bytes) -> None:
             read(content)
 
@@ -98,7 +98,7 @@ def fuzzed(count: int) -> Callable[[Callable[[Choices], None]], Callable[[], Non
             with _memory():
                 try:
                     for _input in range(count * TIMES):
-                        read(draw.randbytes(draw.randint(_FEWEST, _MOST)))
+                        read(draw.randbytes(draw.randint(_FEWEST, most)))
                 except Exception:
                     smaller()
                     raise

@@ -13,7 +13,8 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hostile import Choices, fuzzed
+from hypothesis import given
 from hypothesis import strategies as st
 from samples import GIB, agent, frees
 
@@ -34,56 +35,59 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.placemen
 )
 
 CPU = PerContainer(1000, GIB)
-
-# A demand's shape is also what is booked already: shares and fractions that fit together, and some that do not.
-EACH = st.builds(
-    PerContainer,
-    millicpus=st.sampled_from([1000, 2000, 3000]),
-    memory=st.sampled_from([GIB // 2, GIB, 2 * GIB]),
-    gpus=st.sampled_from([0, 0, 0, 0.25, 0.5, 1, 2]),
-    pinned=st.booleans(),
-)
-DEMAND = st.builds(
-    Demand,
-    size=st.integers(1, 8),
-    per_container=EACH,
-    mode=st.sampled_from([SINGLE_NODE, MULTI_NODE, MULTI_NODE]),
-    strategy=st.sampled_from(["pack", "spread"]),
-    agents=st.lists(st.sampled_from("abcdef"), max_size=3, unique=True).map(tuple),
-    policy=st.sampled_from(["preferred", "strict"]),
-    per_agent=st.sampled_from([0, 0, 1, 2, 3]),
-).filter(lambda demand: demand.mode == MULTI_NODE or not 0 < demand.per_agent < demand.size)  # as requests are checked
+LONG = 400  # bytes: a cluster has up to 120 choices of two bytes, five demands have 60
 
 
-@st.composite
-def clusters(
-    draw: st.DrawFn, swarms: Sequence[str] = ("s1", "s1", "s1", "s2", "")
+def drawn_each(choices: Choices, gpus: Sequence[float] = (0, 0, 0, 0.25, 0.5, 1, 2)) -> PerContainer:
+    """A demand's shape, and what is booked already: shares and fractions that fit together, and some that do not."""
+    return PerContainer(
+        millicpus=choices.of([1000, 2000, 3000]),
+        memory=choices.of([GIB // 2, GIB, 2 * GIB]),
+        gpus=choices.of(gpus),
+        pinned=choices.of([False, True]),
+    )
+
+
+def drawn_demand(choices: Choices, gpus: Sequence[float] = (0, 0, 0, 0.25, 0.5, 1, 2)) -> Demand:
+    """As requests are checked: with one agent for all containers, it may have all of them."""
+    size, mode = choices.of([1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8]), choices.of([SINGLE_NODE, MULTI_NODE, MULTI_NODE])
+    return Demand(
+        size=size,
+        per_container=drawn_each(choices, gpus),
+        mode=mode,
+        strategy=choices.of(["pack", "spread"]),
+        agents=tuple(dict.fromkeys(choices.of("abcdef") for _name in range(choices.below(4)))),
+        policy=choices.of(["preferred", "strict"]),
+        per_agent=choices.of([number for number in (0, 0, 1, 2, 3) if mode == MULTI_NODE or not 0 < number < size]),
+    )
+
+
+def drawn_cluster(
+    choices: Choices, swarms: Sequence[str] = ("s1", "s1", "s1", "s2", "")
 ) -> tuple[list[Agent], dict[str, FreeCapacity]]:
     """Agents of all sorts, with something booked on them."""
     agents, free = [], {}
-    for name in "abcdef"[: draw(st.integers(0, 6))]:
-        cpus = draw(st.integers(0, 8))
+    for name in "abcdef"[: choices.of([3, 4, 5, 6, 0, 1, 2])]:
+        cpus = choices.below(9)
+        gpus = tuple(Gpu("%s-%d" % (name, n), choices.of([1.0, 2.0, 4.0])) for n in range(choices.below(4)))
         one = Agent(
             name,
             millicpus=cpus * 1000,
-            memory=draw(st.integers(0, 16)) * GIB // 2,
-            gpus=tuple(
-                Gpu("%s-%d" % (name, n), draw(st.sampled_from([1.0, 2.0, 4.0]))) for n in range(draw(st.integers(0, 3)))
-            ),
+            memory=choices.below(17) * GIB // 2,
+            gpus=gpus,
             cpu_ids=tuple(range(cpus)),
-            group=draw(st.sampled_from(["default"] * 4 + ["other"])),
-            schedulable=draw(st.sampled_from([True] * 5 + [False])),
-            reachable=draw(st.sampled_from([True] * 5 + [False])),
+            group=choices.of(["default"] * 8 + ["other"]),
+            schedulable=choices.of([True] * 9 + [False]),
+            reachable=choices.of([True] * 9 + [False]),
             architecture="x86_64",
-            image_architecture=draw(st.sampled_from(["", "x86_64", "x86_64", "aarch64"])),
-            swarm=draw(st.sampled_from(swarms)),
-        )
-        states = draw(st.lists(st.sampled_from([GREEN, GREEN, YELLOW, RED]), max_size=len(one.gpus)))
-        one = replace(
-            one, gpu_health=tuple(GpuHealth(gpu.id, state) for gpu, state in zip(one.gpus, states, strict=False))
+            image_architecture=choices.of(["", "x86_64", "x86_64", "x86_64", "aarch64"]),
+            swarm=choices.of(swarms),
+            gpu_health=tuple(
+                GpuHealth(gpu.id, choices.of([GREEN, GREEN, YELLOW, RED])) for gpu in gpus[: choices.below(4)]
+            ),
         )
         left = free_of(one, [])
-        for each in draw(st.lists(EACH, max_size=2)):
+        for each in [drawn_each(choices) for _booked in range(choices.below(3))]:
             if left.room(each):
                 left.take(each)
         agents.append(one)
@@ -107,11 +111,9 @@ def may_hold(one: Agent, demand: Demand) -> bool:
     return one.group == demand.group and one.schedulable and one.reachable and designated and right
 
 
-@given(clusters(), DEMAND)
-def test_no_slot_of_any_agent_is_overcommitted(
-    cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand
-) -> None:
-    agents, free = cluster
+@fuzzed(200, LONG)
+def test_no_slot_of_any_agent_is_overcommitted(choices: Choices) -> None:
+    demand, (agents, free) = drawn_demand(choices), drawn_cluster(choices)
     placed = place(demand, agents, free)
     if isinstance(placed, Shortfall):
         return
@@ -128,10 +130,9 @@ def test_no_slot_of_any_agent_is_overcommitted(
         assert all(part <= free[name].gpus[device][0] + 1e-9 for device, part in parts.items())
 
 
-@settings(max_examples=1000)
-@given(clusters(), DEMAND.filter(lambda demand: demand.per_container.gpus > 0))
-def test_no_session_gets_a_red_gpu(cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand) -> None:
-    agents, free = cluster
+@fuzzed(1000, LONG)
+def test_no_session_gets_a_red_gpu(choices: Choices) -> None:
+    demand, (agents, free) = drawn_demand(choices, (0.25, 0.5, 1, 2)), drawn_cluster(choices)
     placed = place(demand, agents, free)
     if isinstance(placed, Placement):
         given_gpus = {gpu.id for one in placed.resources for gpu in one.gpus}
@@ -139,18 +140,14 @@ def test_no_session_gets_a_red_gpu(cluster: tuple[list[Agent], dict[str, FreeCap
         assert not given_gpus & {gpu for one in agents for gpu in one.red_gpus}
 
 
-PARTS = st.sampled_from(
-    [Gpu("", 100.0, 24 * GIB), Gpu("", 4.0), Gpu(""), Gpu("MIG-", 0.4286, 20 * GIB), Gpu("MIG-", 0.1429, GIB)]
-)
+PARTS = (Gpu("", 100.0, 24 * GIB), Gpu("", 4.0), Gpu(""), Gpu("MIG-", 0.4286, 20 * GIB), Gpu("MIG-", 0.1429, GIB))
 
 
-@settings(max_examples=1000)
-@given(
-    st.lists(PARTS, max_size=6),
-    st.lists(st.sampled_from([0.05, 0.1, 0.25, 0.43, 0.5, 1, 2]), max_size=40),
-    st.sets(st.integers(0, 5)),
-)
-def test_no_part_of_a_gpu_is_given_twice(kinds: list[Gpu], asked: list[float], red: set[int]) -> None:
+@fuzzed(1000, LONG)
+def test_no_part_of_a_gpu_is_given_twice(choices: Choices) -> None:
+    kinds = [choices.of(PARTS) for _gpu in range(choices.below(7))]
+    red = {choices.below(6) for _gpu in range(choices.below(7))}
+    asked = [choices.of([0.05, 0.1, 0.25, 0.43, 0.5, 1, 2]) for _session in range(choices.below(41))]
     gpus = {f"{one.id}{number}": replace(one, id=f"{one.id}{number}") for number, one in enumerate(kinds)}
     sick = tuple(GpuHealth(name, RED) for number, name in enumerate(gpus) if number in red)
     host, booked = agent("a", cpus=64, memory=64 * GIB, gpus=list(gpus.values()), gpu_health=sick), []
@@ -172,11 +169,9 @@ def test_no_part_of_a_gpu_is_given_twice(kinds: list[Gpu], asked: list[float], r
         assert len(mine) <= 1 or own.shares > 1
 
 
-@given(clusters(), DEMAND)
-def test_it_is_all_or_nothing_and_everyone_gets_what_was_asked(
-    cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand
-) -> None:
-    agents, free = cluster
+@fuzzed(200, LONG)
+def test_it_is_all_or_nothing_and_everyone_gets_what_was_asked(choices: Choices) -> None:
+    demand, (agents, free) = drawn_demand(choices), drawn_cluster(choices)
     before = copy.deepcopy(free)
     placed = place(demand, agents, free)
     assert free == before
@@ -192,19 +187,17 @@ def test_it_is_all_or_nothing_and_everyone_gets_what_was_asked(
         assert len(parse_cpuset(one.cpuset)) == (each.millicpus // 1000 if each.pinned else 0)
 
 
-@given(clusters(), DEMAND)
-def test_no_agent_gets_more_containers_than_the_session_permits(
-    cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand
-) -> None:
-    agents, free = cluster
+@fuzzed(200, LONG)
+def test_no_agent_gets_more_containers_than_the_session_permits(choices: Choices) -> None:
+    demand, (agents, free) = drawn_demand(choices), drawn_cluster(choices)
     placed = place(demand, agents, free)
     if isinstance(placed, Placement) and demand.per_agent:
         assert max(Counter(placed.agents).values()) <= demand.per_agent
 
 
-@given(clusters(), DEMAND)
-def test_only_agents_that_may_hold_it_do(cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand) -> None:
-    agents, free = cluster
+@fuzzed(200, LONG)
+def test_only_agents_that_may_hold_it_do(choices: Choices) -> None:
+    demand, (agents, free) = drawn_demand(choices), drawn_cluster(choices)
     placed = place(demand, agents, free)
     if isinstance(placed, Placement):
         used = [one for one in agents if one.name in placed.agents]
@@ -215,11 +208,9 @@ def test_only_agents_that_may_hold_it_do(cluster: tuple[list[Agent], dict[str, F
         assert len(used) == 1 + sum(a != b for a, b in zip(placed.agents, placed.agents[1:], strict=False))
 
 
-@given(clusters(), DEMAND)
-def test_one_agent_is_taken_whenever_one_suffices(
-    cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand
-) -> None:
-    agents, free = cluster
+@fuzzed(200, LONG)
+def test_one_agent_is_taken_whenever_one_suffices(choices: Choices) -> None:
+    demand, (agents, free) = drawn_demand(choices), drawn_cluster(choices)
     placed = place(demand, agents, free)
     whole = [one.name for one in agents if may_hold(one, demand) and holds(free[one.name], demand) >= demand.size]
     if whole:
@@ -232,9 +223,9 @@ def test_one_agent_is_taken_whenever_one_suffices(
         assert isinstance(placed, Shortfall)
 
 
-@given(clusters(swarms=("s1",)), DEMAND)
-def test_pack_takes_the_fewest_agents(cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand) -> None:
-    agents, free = cluster
+@fuzzed(200, LONG)
+def test_pack_takes_the_fewest_agents(choices: Choices) -> None:
+    demand, (agents, free) = drawn_demand(choices), drawn_cluster(choices, ("s1",))
     demand = replace(demand, mode=MULTI_NODE, strategy="pack", agents=())
     rooms = {one.name: holds(free[one.name], demand) for one in agents if may_hold(one, demand)}
     enough = [
@@ -276,52 +267,43 @@ def test_spread_uses_every_agent_with_room(cpus: list[int], size: int) -> None:
             assert counts[one.name] == room or counts[one.name] >= max(counts.values()) - 1
 
 
-@given(clusters(), DEMAND, st.randoms(use_true_random=False))
-def test_the_answer_does_not_hang_on_the_order_of_agents(
-    cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand, random: object
-) -> None:
-    agents, free = cluster
-    shuffled = list(agents)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
+@fuzzed(200, LONG)
+def test_the_answer_does_not_hang_on_the_order_of_agents(choices: Choices) -> None:
+    demand, (agents, free) = drawn_demand(choices), drawn_cluster(choices)
+    shuffled = sorted(agents, key=lambda _agent: choices.below(1000))
     again = {name: free[name] for name in sorted(free, reverse=True)}
     first, second = place(demand, agents, free), place(demand, shuffled, again)
     assert first == place(demand, agents, free) == second
 
 
-@given(clusters(), DEMAND, st.integers(0, 5), st.integers(0, 4), st.integers(0, 8), st.integers(0, 2))
-def test_more_capacity_never_turns_a_fit_into_a_shortfall(
-    cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand, index: int, cpus: int, memory: int, gpus: int
-) -> None:
-    agents, free = cluster
+@fuzzed(200, LONG)
+def test_more_capacity_never_turns_a_fit_into_a_shortfall(choices: Choices) -> None:
+    demand, (agents, free) = drawn_demand(choices), drawn_cluster(choices)
     if not agents or isinstance(place(demand, agents, free), Shortfall):
         return
     more = copy.deepcopy(free)
-    grown = more[agents[index % len(agents)].name]
+    grown, cpus = more[choices.of(agents).name], choices.below(5)
     grown.millicpus += cpus * 1000
-    grown.memory += memory * GIB
+    grown.memory += choices.below(9) * GIB
     grown.cpu_ids += range(100, 100 + cpus)
-    grown.gpus.update(("new-%d" % number, (1.0, 4.0)) for number in range(gpus))
+    grown.gpus.update(("new-%d" % number, (1.0, 4.0)) for number in range(choices.below(3)))
     assert isinstance(place(demand, agents, more), Placement)
 
 
-@given(clusters(), DEMAND, st.sampled_from(["s1", "s2", ""]), st.integers(0, 9))
-def test_another_agent_never_turns_a_fit_into_a_shortfall(
-    cluster: tuple[list[Agent], dict[str, FreeCapacity]], demand: Demand, swarm: str, cpus: int
-) -> None:
-    agents, free = cluster
+@fuzzed(200, LONG)
+def test_another_agent_never_turns_a_fit_into_a_shortfall(choices: Choices) -> None:
+    demand, (agents, free) = drawn_demand(choices), drawn_cluster(choices)
     if isinstance(place(demand, agents, free), Shortfall):
         return
-    new = agent("new", cpus=cpus, swarm=swarm)
+    new = agent("new", cpus=choices.below(10), swarm=choices.of(["s1", "s2", ""]))
     assert isinstance(place(demand, [*agents, new], {**free, **frees(new)}), Placement)
 
 
-@given(clusters(), st.lists(DEMAND, max_size=5))
-def test_what_is_placed_one_after_the_other_never_shares_a_device(
-    cluster: tuple[list[Agent], dict[str, FreeCapacity]], demands: list[Demand]
-) -> None:
-    agents, free = cluster
+@fuzzed(200, LONG)
+def test_what_is_placed_one_after_the_other_never_shares_a_device(choices: Choices) -> None:
+    agents, free = drawn_cluster(choices)
     parts: Counter[str] = Counter()
-    for demand in demands:
+    for demand in [drawn_demand(choices) for _demand in range(choices.below(6))]:
         placed = place(demand, agents, free)
         if isinstance(placed, Placement):
             given = [free[name].take(demand.per_container) for name in placed.agents]
