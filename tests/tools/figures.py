@@ -16,7 +16,6 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,18 +80,14 @@ def lengths(paths: list[Path], root: Path) -> list[Figure]:
 def function_lengths(paths: list[Path], root: Path) -> list[Figure]:
     """The lines of each function, from its ``def``, with its docstring."""
     return [
-        Figure(_lines(function), f"{path.relative_to(root)}:{function.name}")
-        for path in paths
-        for function in _functions(_parsed(path))
+        Figure(lines, f"{path.relative_to(root)}:{name}") for path in paths for name, lines, _depth in _functions(path)
     ]
 
 
 def nestings(paths: list[Path], root: Path) -> list[Figure]:
     """The depth of blocks within each function; a branch ``elif`` is as deep as its ``if``."""
     return [
-        Figure(max(_depth(node) for node in function.body), f"{path.relative_to(root)}:{function.name}")
-        for path in paths
-        for function in _functions(_parsed(path))
+        Figure(depth, f"{path.relative_to(root)}:{name}") for path in paths for name, _lines, depth in _functions(path)
     ]
 
 
@@ -185,13 +180,15 @@ def main() -> int:
     return 0
 
 
-@functools.cache
 def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def _functions(tree: ast.Module) -> Iterator[Function]:
-    return (node for node in ast.walk(tree) if isinstance(node, Function))
+@functools.cache
+def _functions(path: Path) -> list[tuple[str, int, int]]:
+    """The name, the lines and the depth of each function. The trees are not kept: the garbage collector would visit all of them."""
+    functions = (node for node in ast.walk(_parsed(path)) if isinstance(node, Function))
+    return [(one.name, _lines(one), max(_depth(node) for node in one.body)) for one in functions]
 
 
 def _lines(node: ast.stmt) -> int:
