@@ -164,7 +164,7 @@ def test_neither_the_home_directory_nor_the_name_of_the_test_makes_a_process_of_
     environment: dict[str, str],
 ) -> None:
     one, other = (
-        warm_playbook({**environment, "HOME": "/" + name, "PYTEST_CURRENT_TEST": name})
+        warm_playbook({**environment, "HOME": "/" + name, "PYTEST_CURRENT_TEST": name}, ["true"])
         for name in ("this (setup)", "that (call)")
     )
     assert one is other
