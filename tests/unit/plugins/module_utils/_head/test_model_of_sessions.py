@@ -15,6 +15,7 @@ import shutil
 import tempfile
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -52,7 +53,7 @@ class Sessions(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.directory = tempfile.mkdtemp()
+        self.directory = tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
         self.store = Store(f"{self.directory}/state")
         self.engines: dict[str, dict[tuple[str, str], tuple[Container, Plan, str]]] = {name: {} for name in HOSTS}
         self.lost: set[str] = set()
