@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,7 +17,7 @@ from machine_lab import WHOLE_KERNEL, Machine, install, pair
 IMAGE = "cluster-compute-test/rdma:1"
 DOCKERFILE = f"""
 FROM {REFERENCE}
-RUN apt-get update && apt-get install -y --no-install-recommends ibverbs-providers rdmacm-utils perftest
+RUN apt-get update && apt-get install -y --no-install-recommends ibverbs-providers rdmacm-utils perftest ucx-utils
 """
 PORT = "modprobe rdma_ucm && modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth1"
 SESSION = {"session_name": "train", "session_cluster_size": 2, "session_cpus": 1, "session_memory": "512m"}
@@ -93,7 +94,7 @@ def between(session: Machine, server: str, client: str) -> tuple[str, int]:
     count = "cat /sys/class/infiniband/rxe0/ports/1/hw_counters/rcvd_pkts"
     before = int(session.ssh("train", "sub1", count))
     # A client that comes before the server listens fails at once.
-    script = f"ssh -n sub1 'timeout 60 {server}' >/dev/null 2>&1 & timeout 60 sh -c 'until {client}; do sleep 1; done'"
+    script = f"ssh -n sub1 'timeout 100 {server}' >/dev/null 2>&1 & timeout 100 sh -c 'until {client}; do sleep 1; done'"
     said = session.ssh("train", "main1", script)
     return said, int(session.ssh("train", "sub1", count)) - before
 
@@ -115,3 +116,11 @@ def test_ib_write_bw_writes_into_the_memory_of_another_container(session: Machin
     said, packets = between(session, f"ib_write_bw {device} -n 500", f"ib_write_bw {device} -n 500 sub1")
     assert "Link type       : Ethernet" in said
     assert packets > 500 * (65536 // 4096)
+
+
+def test_ucx_sends_by_rdma_from_a_container_to_another_one(session: Machine) -> None:
+    """UCX compares the receiver's GID where network cards write it, and soft-RoCE does not."""
+    program = "env UCX_TLS=rc_verbs,ud_verbs UCX_UD_VERBS_ETH_DGID_CHECK=n ucx_perftest"
+    said, packets = between(session, program, f"{program} sub1 -t tag_bw -n 100 -s 4096 -w 5")
+    assert re.search("^Final: +100 ", said, re.MULTILINE), said
+    assert packets > 100
