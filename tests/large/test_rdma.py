@@ -94,7 +94,9 @@ def between(session: Machine, server: str, client: str) -> tuple[str, int]:
     count = "cat /sys/class/infiniband/rxe0/ports/1/hw_counters/rcvd_pkts"
     before = int(session.ssh("train", "sub1", count))
     # A client that comes before the server listens fails at once.
-    script = f"ssh -n sub1 'timeout 100 {server}' >/dev/null 2>&1 & timeout 100 sh -c 'until {client}; do sleep 1; done'"
+    script = (
+        f"ssh -n sub1 'timeout 100 {server}' >/dev/null 2>&1 & timeout 100 sh -c 'until {client}; do sleep 1; done'"
+    )
     said = session.ssh("train", "main1", script)
     return said, int(session.ssh("train", "sub1", count)) - before
 
