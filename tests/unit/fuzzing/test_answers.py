@@ -22,11 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.container_
 from ansible_collections.cluster.compute.plugins.module_utils._docker.images import PullCount
 from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_result import BatchWait
 from ansible_collections.cluster.compute.plugins.module_utils._planning.growing_log import FollowedLogs
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import (
-    _serial,
-    _with_new_serial,
-    parse_index,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import _with_new_serial, parse_index
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import (
     included_config,
     known_hosts,
@@ -76,8 +72,7 @@ def test_what_pid_1_writes_is_read(choices: Choices) -> None:
     assert ended["exit_code"] in range(1000)
     lines = parse_index(content.decode("ascii", "replace"))
     for line in lines.values():
-        _serial(line)
-        _serial(_with_new_serial(line))
+        _with_new_serial(line)
 
 
 @fuzzed(2500)
