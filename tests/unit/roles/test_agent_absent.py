@@ -67,13 +67,17 @@ def test_an_engine_that_needs_root_is_examined_and_cleaned_as_root(containers: s
     own = {"STEPS": str(tmp_path / "steps"), "CONTAINERS": str(tmp_path / "containers")}
     # Tests may run as root, who would otherwise not become root.
     own["ANSIBLE_BECOME_ALLOW_SAME_USER"] = "true"
-    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "ANSIBLE_COLLECTIONS_PATH": str(tmp_path)}
+    paths = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "ANSIBLE_COLLECTIONS_PATH": str(tmp_path)}
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "node,", "-c", "local", "play.yml"]
     command += ["-e", "agent_state=absent", "-e", f"ansible_python_interpreter={sys.executable}"]
     # A machine that is an agent keeps its own rules.
     command += ["-e", f"ansible_become_exe={tmp_path}/sudo", "-e", f"__agent_guard={tmp_path}/guard"]
+    library, other = tmp_path / "tmp/cluster-compute-1.library", tmp_path / "tmp/other"
+    for path in (library, other):
+        path.mkdir(parents=True)
+    command += ["-e", f"ansible_remote_tmp={tmp_path}/tmp"]
     done = subprocess.run(
-        command, cwd=tmp_path, env={**kept, **own, **path}, capture_output=True, text=True, check=False
+        command, cwd=tmp_path, env={**kept, **own, **paths}, capture_output=True, text=True, check=False
     )
     if containers:
         assert done.returncode != 0, done.stdout
@@ -81,6 +85,7 @@ def test_an_engine_that_needs_root_is_examined_and_cleaned_as_root(containers: s
         assert not (tmp_path / "steps").exists()
         return
     assert done.returncode == 0, done.stdout + done.stderr
+    assert (library.exists(), other.exists()) == (False, True)
     rule = '--permanent --remove-rich-rule=rule family="ipv4" source address="192.0.2.2" port port="{}" protocol="{}" accept'
     ports = ((2377, "tcp"), (7946, "tcp"), (7946, "udp"), (4790, "udp"))
     assert (tmp_path / "steps").read_text().splitlines() == [
