@@ -9,6 +9,7 @@ A module that works on a host has an ``ARGUMENT_SPEC`` and ``work(params, check_
 from __future__ import annotations
 
 import json
+import sys
 import time
 import traceback
 from typing import Any, Callable, Collection, Mapping, Tuple, TypeVar
@@ -19,7 +20,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ._core.calls import taken
 from ._core.documents import Json, part_of
 from ._core.errors import ComputeError, InputError, LibraryError
-from ._core.library import leave
+from ._core.library import leave, lose_python
 from ._core.model import Plan
 from ._core.resident import own_directory, stay
 
@@ -64,7 +65,7 @@ def run(module: AnsibleModule, spec: Mapping[str, Json], work: Work, prepare: Pr
     stay.
     """
     result = result_of(work, module.params, check_mode=module.check_mode, diff=module._diff)
-    if module.params["stays"]:
+    if module.params["stays"] and _suits(result):
         directory = own_directory(module.params["stays"])
         leave(getattr(__spec__.loader, "archive", ""), directory)
         if prepare and not module.params.get("secrets") and _may_stay(result):
@@ -81,6 +82,8 @@ def go_on(asked: Json, spec: Mapping[str, Json], work: Work, directory: str, pre
     """Answer a request, and stay as a module does, in a process that a client has started from the library of this host."""
     result, may_stay = _answer(spec, work, asked)
     print(json.dumps(result), flush=True)
+    if not _suits(result):
+        lose_python(sys.path[0])
     if prepare and may_stay and not asked["options"].get("secrets"):
         stay(lambda other: _answer(spec, work, other), directory, prepare)
 
@@ -90,9 +93,19 @@ def _answer(spec: Mapping[str, Json], work: Work, asked: Json) -> Tuple[Json, bo
     return result, _may_stay(result)
 
 
+def _suits(result: Json) -> bool:
+    """Whether another Python could not do better: Ansible may find one that has the Docker SDK."""
+    return _reaches(result) and (result.get("failure") or {}).get("code") != LibraryError.code
+
+
 def _may_stay(result: Json) -> bool:
     """Whether another process could not do better: one of a new login may reach an engine that this one does not reach."""
-    return not result.get("failed") and bool((result.get("agent") or {}).get("reachable", True))
+    return not result.get("failed") and _reaches(result)
+
+
+def _reaches(result: Json) -> bool:
+    """Whether a report has found an engine. Other steps fail without one."""
+    return bool((result.get("agent") or {}).get("reachable", True))
 
 
 def called(spec: Mapping[str, Json], work: Work, options: Json, *, check_mode: bool, diff: bool) -> Json:
@@ -102,7 +115,7 @@ def called(spec: Mapping[str, Json], work: Work, options: Json, *, check_mode: b
         return {"changed": False, "failed": True, "msg": checked.error_messages[0]}
     params = checked.validated_parameters
     result = result_of(work, params, check_mode=check_mode, diff=diff)
-    secrets = {str(value) for value in (params.get("secrets") or {}).values() if value}
+    secrets = {value for value in (params.get("secrets") or {}).values() if isinstance(value, str) and value}
     # A module in a process of its own returns JSON, not its objects.
     cleaned: Json = without(secrets, json.loads(json.dumps({"changed": False, **result})))
     return cleaned

@@ -15,6 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ansible.release import __version__
+
 from ..module_utils._core.documents import Json
 from ..module_utils._steps.step import noun_of, often
 
@@ -44,6 +46,7 @@ except OSError:
         about = os.fstat(library)
         if about.st_uid == os.geteuid() and not stat.S_IMODE(about.st_mode) & 0o077:
             python = os.readlink("python", dir_fd=library)
+            os.utime(library)
             os.set_inheritable(library, True)
             os.execv(python, [python, "-c", start, "/proc/self/fd/%%d" %% library, directory, noun])
     except OSError:
@@ -59,10 +62,11 @@ while True:
         break
     sys.stdout.buffer.write(piece)
 """ % (_ABSENT[0], _ABSENT[0])
-# A library that a cleaner of temporary files has damaged is replaced: it loses its Python.
+# Nothing is imported from the working directory. A library that a cleaner of files has damaged loses its Python: it is replaced.
 _START = """
-import importlib, os, sys
+import sys
 sys.path[0], directory, noun = sys.argv[1:]
+import importlib, os
 try:
     importlib.import_module("ansible_collections.cluster.compute.plugins.module_utils._steps." + noun)
     step = importlib.import_module("ansible_collections.cluster.compute.plugins.modules.agent_step")
@@ -99,11 +103,13 @@ def may_stay(action: ComputeAction) -> bool:
 
 
 def directory(action: ComputeAction, options: Json, task_vars: Json) -> str:
-    """The directory of the process for this library, this Python and this kind of host, without the host, which adds its name.
+    """The directory of the process for this library, this Ansible, this Python and this kind of host, without the host.
 
-    C(~) is the home of the user of the step.
+    The host adds its name. C(~) is the home of the user of the step.
     """
-    digest = sha256(f"{library()} {options['head']} {interpreter(action, task_vars)}".encode()).hexdigest()
+    digest = sha256(
+        f"{library()} {__version__} {options['head']} {interpreter(action, task_vars)}".encode()
+    ).hexdigest()
     return f"{action.get_shell_option('remote_tmp', '~/.ansible/tmp')}/cluster-compute-{digest[:16]}"
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Settings of Hypothesis: no test depends on the speed of the machine. HYPOTHESIS_PROFILE=deep tries more examples. A fixture for signals."""
+"""Settings of Hypothesis: no test depends on the speed of the machine. HYPOTHESIS_PROFILE=deep tries more examples; FUZZ has the same meaning for hostile.py. A fixture for signals."""
 
 from __future__ import annotations
 

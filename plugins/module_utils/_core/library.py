@@ -32,20 +32,38 @@ def leave(archive: str, process: str) -> None:
     There is none if the disk has no room for it.
     """
     library = Path(process + SUFFIX)
-    if not archive or os.path.lexists(library / PYTHON):
+    if not archive or os.path.exists(library / PYTHON):
         return
     with suppress(OSError):
         library.parent.mkdir(0o700, parents=True, exist_ok=True)
         own = tempfile.mkdtemp(prefix="cluster-compute-", suffix=SUFFIX, dir=library.parent)
         try:
-            with zipfile.ZipFile(archive) as files:
-                files.extractall(own)
-            os.symlink(sys.executable, os.path.join(own, PYTHON))
-            shutil.rmtree(library, ignore_errors=True)
+            _unpack(archive, own)
+            if not os.path.exists(library / PYTHON):
+                shutil.rmtree(library, ignore_errors=True)
             os.rename(own, library)
-        except OSError:
+        except Exception:
             shutil.rmtree(own, ignore_errors=True)
         _remove_old(library)
+
+
+def _unpack(archive: str, own: str) -> None:
+    """Write through a handle: others may own the directories above, and put a link in the place of this one."""
+    handle = os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        with zipfile.ZipFile(archive) as files:
+            # Ansible's wrapper adds a file that any Python would run.
+            names = [name for name in files.namelist() if name != "sitecustomize.py"]
+            files.extractall("/proc/self/fd/%d" % handle, names)
+        os.symlink(sys.executable, PYTHON, dir_fd=handle)
+    finally:
+        os.close(handle)
+
+
+def lose_python(library: str) -> None:
+    """Let the next module replace the library, which may come with another Python."""
+    with suppress(OSError):
+        os.unlink(os.path.join(library, PYTHON))
 
 
 def _remove_old(library: Path) -> None:

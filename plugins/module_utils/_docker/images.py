@@ -245,7 +245,8 @@ def _new_file(path: str) -> Iterator[IO[bytes]]:
         with os.fdopen(descriptor, "wb") as file:
             yield file
     except BaseException:
-        os.unlink(path)
+        with suppress(OSError):
+            os.unlink(path)
         raise
 
 

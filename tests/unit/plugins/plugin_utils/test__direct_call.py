@@ -16,6 +16,7 @@ import pytest
 from samples import request
 
 from ansible_collections.cluster.compute.plugins.action import session
+from ansible_collections.cluster.compute.plugins.module_utils import _module
 from ansible_collections.cluster.compute.plugins.module_utils._steps import ssh
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import _HERE
 from ansible_collections.cluster.compute.plugins.plugin_utils._direct_call import call, is_here
@@ -40,6 +41,13 @@ def test_a_step_does_its_work_and_its_result_is_a_document(tmp_path: Path) -> No
     assert isinstance(result["duration"], float)
     listed = called("sessions.list_all", {"agents": []}, **state)
     assert [one["name"] for one in listed["sessions"]] == ["train"]
+
+
+def test_a_flag_among_the_secrets_hides_nothing() -> None:
+    spec: Any = {"secrets": {"type": "dict"}}
+    options = {"secrets": {"tokens": True, "password": "hush"}}
+    result = _module.called(spec, lambda _params, _check: {"found": "True hush"}, options, check_mode=False, diff=False)
+    assert result["found"] == f"True {_module.HIDDEN}"
 
 
 def test_check_mode_reaches_it(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import json
 import os
 import shutil
 import stat
+import sys
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,8 +22,10 @@ from ansible.module_utils import basic
 from steps_on_a_host import Host, eventually, run_module
 
 from ansible_collections.cluster.compute.plugins.module_utils import _module
+from ansible_collections.cluster.compute.plugins.module_utils._core import library as library_of_host
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils import _resident_steps as resident_steps
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import report_options
 
 FIND = {"call": "folders.find", "params": {"marks": {}, "token": "x"}, "agent": "a1", "head": False}
 
@@ -57,8 +61,8 @@ def library(archive: Path) -> Iterator[Path]:
 def end_process(base: Path) -> None:
     """A step that fails ends the process that stays."""
     if list(base.glob("*/steps")):
-        of_library(base, {**FIND, "call": "folders.colour"})
-    eventually(lambda: not list(base.glob("*/steps")))
+        of_library(base, {**FIND, "call": "folders.color"})
+    eventually(lambda: all(path.suffix == ".library" for path in base.glob("cluster-compute-*")))
 
 
 def of_library(base: Path, options: Json = FIND, host: Host | None = None) -> Any:
@@ -68,19 +72,47 @@ def of_library(base: Path, options: Json = FIND, host: Host | None = None) -> An
 def test_a_step_starts_from_the_files_of_an_earlier_module_and_its_process_stays(
     library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"):
+        monkeypatch.delenv(name, raising=False)
     assert of_library(library.parent)["folders"] == []
     eventually(lambda: bool(list(library.parent.glob("*/steps"))))
     assert stat.S_IMODE(library.stat().st_mode) == 0o700
     assert list(library.rglob("_steps/__pycache__/folders.*.pyc")), "Python keeps what it has compiled"
 
 
-def test_no_process_stays_after_a_rare_step_a_failure_or_secrets(library: Path) -> None:
+def test_nothing_is_imported_from_the_working_directory(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """sudo keeps the directory of the login."""
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "importlib.py").write_text("raise SystemExit(9)")
+        monkeypatch.chdir(folder)
+        assert of_library(library.parent)["folders"] == []
+        monkeypatch.undo()
+
+
+def test_an_archive_is_not_unpacked_through_a_link(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user who owns the directory above the new one can put a link in its place."""
+    victim, real = tmp_path / "victim", tempfile.mkdtemp
+    victim.mkdir()
+
+    def swapped(**options: Any) -> str:
+        made = Path(real(**options))
+        made.rmdir()
+        made.symlink_to(victim)
+        return str(made)
+
+    monkeypatch.setattr(tempfile, "mkdtemp", swapped)
+    library_of_host.leave(str(archive), str(tmp_path / "base/x"))
+    assert list(victim.iterdir()) == []
+
+
+def test_secrets_and_failures_are_answered_as_by_a_module(library: Path) -> None:
     """C(password) is no parameter of the step."""
-    of_agent, parameters = "is no step of an agent", "has only the parameters"
+    parameters = "has only the parameters"
     for message, options in (
-        (of_agent, {"call": "swarm.colour"}),
-        (parameters, {"params": {"colour": "red"}}),
+        ("is no step of an agent", {"call": "swarm.color"}),
+        (parameters, {"params": {"color": "red"}}),
         (parameters, {"secrets": {"password": "hush"}}),
     ):
         found = of_library(library.parent, {**FIND, **options})
@@ -99,13 +131,37 @@ def test_damaged_files_are_replaced_by_the_next_module(library: Path, archive: P
 
 
 def test_files_of_another_user_are_not_used(library: Path) -> None:
-    """The directories above them may belong to that user, who is asked here for root's step."""
-    stranger = Host(library.parent)
-    stranger.prefix = "exec setpriv --reuid 65534 --clear-groups "
-    library.parent.chmod(0o755)
+    """The directories above them may belong to that user. Files that others could read were made by something else."""
+    os.chown(library, 65534, 65534)
+    assert of_library(library.parent) is None
+    os.chown(library, os.geteuid(), os.getegid())
     library.chmod(0o755)
-    assert of_library(library.parent, host=stranger) is None
-    assert of_library(library.parent) is None, "others may read them, so others may have had more rights"
+    assert of_library(library.parent) is None
+    library.chmod(0o700)
+    assert of_library(library.parent)["folders"] == []
+
+
+@pytest.mark.parametrize("python", ["gone", "without the library"])
+def test_another_python_is_found_again(python: str, library: Path, archive: Path) -> None:
+    """The distribution may bring a newer Python, or the user may install one that has the Docker SDK."""
+    base, link, lacks = library.parent, library / "python", library.parent / "lacks"
+    link.unlink()
+    if python == "gone":
+        link.symlink_to("/nonexistent/python3")
+        assert of_library(base) is None
+    else:
+        lacks.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+        lacks.chmod(0o755)
+        link.symlink_to(lacks)
+        engine = {"docker_host": f"unix://{base}/none", "call": "report.collect"}
+        failed = of_library(
+            base, {**FIND, **engine, "params": {"options": report_options({"name": "a1", "address": "192.0.2.1"})}}
+        )
+        assert failed["agent"]["reachable"] is False
+        assert of_library(base) is None
+    run_module(Host(base), head=False, archive=archive)
+    end_process(base)
+    assert of_library(base)["folders"] == []
 
 
 def test_another_release_removes_old_files_only(library: Path, archive: Path) -> None:

@@ -153,7 +153,7 @@ def test_the_process_of_an_agent_that_is_the_head_takes_the_steps_of_the_store(t
     assert found is not None
     assert found["sessions"] == []
     # A step that fails ends it.
-    wrong = {"call": "sessions.list_all", "params": {"colour": "red"}, "state_dir": state, **OF_HEAD}
+    wrong = {"call": "sessions.list_all", "params": {"color": "red"}, "state_dir": state, **OF_HEAD}
     assert resident_steps.answer(host, wrong, {})["failed"]  # type: ignore[arg-type, index]
     eventually(lambda: not list(base.iterdir()))
 
@@ -196,6 +196,13 @@ def test_a_module_that_has_failed_or_has_read_secrets_does_not_stay(
     module: Any = SimpleNamespace(params=params, check_mode=False, _diff=False, **ended)
     _module.run(module, {}, lambda _params, _check: dict(result), lambda: None)
     assert bool(left) == stays
+    # The same for a process that starts from the files of a module, which stays only after a step that is frequent.
+    left.clear()
+    asked, spec = {"options": {"secrets": secrets}, "check": False, "diff": False}, {"secrets": {"type": "dict"}}
+    for prepare, expected in ((lambda: None, stays), (None, False)):
+        _module.go_on(asked, spec, lambda _params, _check: dict(result), "/tmp/x", prepare)
+        assert bool(left) == expected
+        left.clear()
 
 
 def test_a_value_that_is_text_only_when_it_is_read_arrives_as_text(base: Path) -> None:

@@ -35,7 +35,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.placemen
 )
 
 CPU = PerContainer(1000, GIB)
-LONG = 400  # bytes: a cluster has up to 120 choices of two bytes, five demands have 60
+LONG = 424  # bytes: a cluster has up to 145 choices of two bytes, five demands have 65
 
 
 def drawn_each(choices: Choices, gpus: Sequence[float] = (0, 0, 0, 0.25, 0.5, 1, 2)) -> PerContainer:
