@@ -94,12 +94,12 @@ def _answer(spec: Mapping[str, Json], work: Work, asked: Json) -> Tuple[Json, bo
 
 
 def _suits(result: Json) -> bool:
-    """Whether another Python could not do better: Ansible may find one that has the Docker SDK."""
+    """Whether this Python can do the work of this host. If not, Ansible may find another one that has the Docker SDK."""
     return _reaches(result) and (result.get("failure") or {}).get("code") != LibraryError.code
 
 
 def _may_stay(result: Json) -> bool:
-    """Whether another process could not do better: one of a new login may reach an engine that this one does not reach."""
+    """Whether no new process could do better: one of a new login may reach an engine that this one does not reach."""
     return not result.get("failed") and _reaches(result)
 
 

@@ -97,7 +97,7 @@ def answer(action: ComputeAction, options: Json, task_vars: Json) -> Json | None
 def may_stay(action: ComputeAction) -> bool:
     """Whether steps use what others have left on the host, and leave it.
 
-    Their environment must be that of each task, and a request must be on no disk.
+    A task must not set an environment of its own, and a request must be on no disk.
     """
     return action._is_pipelining_enabled("new") and not any(action._task.environment or ())
 

@@ -201,7 +201,7 @@ class Lab:
     def fabric(self, agents: Sequence[str]) -> Iterator[None]:
         """These hosts have, as long as the block, an interface on a network of their own, which the inventory names."""
         name, path = f"{self.name}-fabric", self.folder / "fabric.json"
-        # The engine would take the first pool that is free here, which can be that of a host's own bridge.
+        # The engine would take the first subnet that is free here. A host's own bridge may have the same one.
         subnet = f"198.18.{hashlib.sha256(self.name.encode()).digest()[0]}.0/24"
         label = f"cluster-compute-test={self.name}"
         run(["docker", "network", "create", "--subnet", subnet, "--label", label, name]).check()

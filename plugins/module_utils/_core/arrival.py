@@ -244,7 +244,7 @@ _BY_TYPE = {bool: a_flag, float: a_number, Mapping[str, str]: texts}
 
 
 def _rules(kind: type, **own: Rule) -> Dict[str, Rule]:
-    """The rules of the fields of a dataclass: its own, those of the variables that it declares, and those of some types."""
+    """The rule of each field of a dataclass: the given rule, else the rule of its variable, else the rule of its type."""
     declared = {one.name: one.metadata[DECLARATION] for one in fields(kind) if DECLARATION in one.metadata}
     checks = {name: by_rule(variable["check"], name) for name, variable in declared.items()}
     of_types = {name: _BY_TYPE[hint] for name, hint in get_type_hints(kind).items() if hint in _BY_TYPE}

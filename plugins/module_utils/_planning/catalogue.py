@@ -113,9 +113,9 @@ def with_environment(values: Mapping[str, Any], table: Table) -> Dict[str, Any]:
 
 
 def _filled(values: Mapping[str, Any], table: Table, usual: str, prefix: str, where: str) -> Dict[str, Any]:
-    """Values of a session or a role, with the image and the variables of the environment that they name, and whole apps of that.
+    """Complete a session or a role with the image, the variables and the whole apps of the environment that its image names.
 
-    Without a name, the apps are those of the ``usual`` environment. ``where`` is the place of apps in an error.
+    If the request names no apps, it gets the apps of the ``usual`` environment. An error names ``where`` the apps are.
     """
     found, image = dict(values), values.get(prefix + "image")
     name, _colon, version = str(image or usual).partition(":")

@@ -205,7 +205,7 @@ def quota_left(policy: SitePolicy, use: Mapping[str, Use], owner: str) -> Dict[s
 
 
 def _quotas(policy: SitePolicy, owner: str) -> Sequence[Tuple[str, Mapping[str, Any], Sequence[str]]]:
-    """The quotas that bind an owner, the owner's own and those of each group, with the owners whose use counts against them."""
+    """The quotas of an owner and of each group of the owner. Each names the owners whose use counts against it."""
     own = {name: policy.quota(owner, name) for name in QUOTAS}
     groups = policy.groups_of(owner).items()
     return [(owner, own, (owner,))] + [
