@@ -30,6 +30,10 @@ _STARTUP_MEMORY = 2 << 20
 ALIVE_INTERVAL, ALIVE_COUNT = 30, 6
 # sshd sets these at a login. The image's values, such as HOME=/root, would be wrong.
 _LOGIN_NAMES = ("HOME", "USER", "LOGNAME", "SHELL", "MAIL", "TERM")
+# For connections that leave neither the network of the session nor the machine: mpirun logs in to 64 containers at once, in the CPU
+# share of one. The post-quantum key exchange, which OpenSSH prefers, takes ten times the CPU time of a login. These names are known
+# to every OpenSSH since 6.5; the second is for FIPS mode.
+_QUICK_EXCHANGE = "    KexAlgorithms curve25519-sha256@libssh.org,ecdh-sha2-nistp256"
 # A line with one of them would be read as another line.
 _CONTROL = re.compile(r"[\0\r\n]")
 # sshd writes it once it listens, also after it has read its configuration again.
@@ -141,9 +145,7 @@ def client_config(plan: Plan, port: int = SSH_PORT) -> str:
         # A home that several sessions share may contain the key of another main1.
         "    UserKnownHostsFile /dev/null",
         "    PreferredAuthentications publickey",
-        # mpirun logs in to 64 containers at once, in the CPU share of one. The post-quantum key exchange, which OpenSSH prefers,
-        # takes ten times the CPU time of a login. These names are known to every OpenSSH since 6.5; the second is for FIPS mode.
-        "    KexAlgorithms curve25519-sha256@libssh.org,ecdh-sha2-nistp256",
+        _QUICK_EXCHANGE,
         "    ConnectionAttempts 5",
         "    ConnectTimeout 20",
         "    ServerAliveInterval %d" % ALIVE_INTERVAL,
@@ -239,8 +241,10 @@ def controller_config(plan: Plan, address: str, folder: str, proxy: str = "") ->
     port = ssh_port(plan).host_port
     lines = ["Host " + main, "    HostName " + address, "    Port %d" % port, "    HostKeyAlias " + main]
     lines += ["    ProxyCommand " + proxy] if proxy else []
+    lines += [_QUICK_EXCHANGE] if not proxy and address in _LOOPBACK.values() else []
     if others:
-        lines += ["Host " + " ".join(others), "    " + _jump(main, folder)]
+        # What they say to the controller is encrypted once more on its way to main1.
+        lines += ["Host " + " ".join(others), "    " + _jump(main, folder), _QUICK_EXCHANGE]
     lines += [
         "Host " + " ".join([main] + others),
         "    User " + plan.session.user.name,

@@ -113,6 +113,25 @@ def test_ssh_reads_the_controller_s_configuration(folder: str, host: str, tmp_pa
         assert "main1" in values.get("proxyjump", "") + values.get("proxycommand", "")
 
 
+@pytest.mark.parametrize(
+    ("address", "proxy", "host", "quick"),
+    [
+        ("192.0.2.7", "", "main1", False),
+        ("192.0.2.7", "", "sub1", True),  # through the connection to main1
+        ("127.0.0.1", "", "main1", True),  # stays on this machine
+        ("::1", "", "main1", True),
+        ("127.0.0.1", "ssh -W [%h]:%p ssh://bastion", "main1", False),
+    ],
+)
+def test_only_what_crosses_other_networks_takes_the_exchange_that_openssh_prefers(
+    address: str, proxy: str, host: str, quick: bool, tmp_path: Path
+) -> None:
+    config = tmp_path / "config"
+    config.write_text(config_files.controller_config(PLAN, address, "/plain/train", proxy))
+    shown = subprocess.run(["ssh", "-G", "-F", str(config), host], capture_output=True, text=True, check=True).stdout
+    assert ("\nkexalgorithms curve25519-sha256@libssh.org,ecdh-sha2-nistp256\n" in shown) is quick
+
+
 def test_the_jump_to_the_agent_is_that_of_main1_only(tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.write_text(config_files.controller_config(PLAN, "192.0.2.7", "/plain/train", "ssh -W [%h]:%p ssh://bastion"))
