@@ -43,6 +43,7 @@ AuthorizedKeysFile /etc/cluster-compute/authorized_keys
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 PidFile none
+KexAlgorithms curve25519-sha256
 SetEnv PATH={PATH}
 Subsystem sftp {RUNTIME}/libexec/sftp-server
 """

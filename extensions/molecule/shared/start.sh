@@ -31,9 +31,10 @@ start() {
             ssh-keygen -A && exec /sbin/init'
     else
         options=(--cgroupns=host --volume=/sys/fs/cgroup:/sys/fs/cgroup:rw)
-        # The post-quantum key exchange, which OpenSSH prefers, takes ten times the processor time of a login.
-        boot='mkdir -p /run/sshd && ssh-keygen -A && exec /usr/sbin/sshd -D -e -o KexAlgorithms=curve25519-sha256'
+        boot='mkdir -p /run/sshd && ssh-keygen -A && exec /usr/sbin/sshd -D -e'
     fi
+    # The post-quantum key exchange, which OpenSSH prefers, takes ten times the processor time of a login.
+    boot="echo KexAlgorithms curve25519-sha256 >/etc/ssh/sshd_config.d/quick.conf; $boot"
     docker run --detach --name "$name-$agent" --hostname "$agent" --network "$name" --label "$label" "${rights[@]}" "${options[@]}" \
         --volume /var/lib/docker --tmpfs /run --tmpfs /tmp --volume "$directory/shared:/srv/shared" \
         "$image" sh -c "mount -o remount,rw /sys; $boot"
