@@ -11,7 +11,9 @@ from __future__ import annotations
 import io
 import itertools
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -82,18 +84,34 @@ def images(client: Any, busybox_binary: bytes) -> Iterator[dict[str, str]]:
         client.remove_image(name, force=True)
 
 
-@pytest.fixture
-def labs(client: Any, engine_host: str, tmp_path: Path) -> Iterator[Labs]:
-    """Makes sessions, and removes them after the test."""
+@contextmanager
+def labs_in(folder: Path, engine_host: str) -> Iterator[Labs]:
+    """Makes sessions, and removes them at the end."""
     made: list[Lab] = []
 
     def make(image: str, size: int = 2, **options: Any) -> Lab:
-        made.append(Lab(make_plan(image, size, **options), tmp_path / "artifacts", engine_host))
+        made.append(Lab(make_plan(image, size, **options), folder / "artifacts", engine_host))
         return made[-1]
 
-    yield make
-    for lab in made:
-        lab.remove()
+    try:
+        yield make
+    finally:
+        for lab in made:
+            lab.remove()
+
+
+@pytest.fixture
+def labs(client: Any, engine_host: str, tmp_path: Path) -> Iterator[Labs]:
+    """Sessions of one test."""
+    with labs_in(tmp_path, engine_host) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def shared_labs(client: Any, engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labs]:
+    """Sessions of several tests, which leave them at work."""
+    with labs_in(tmp_path_factory.mktemp("shared"), engine_host) as make:
+        yield make
 
 
 def by_both(lab: Lab, by_pid_1: str) -> Lab:
@@ -106,12 +124,24 @@ def by_both(lab: Lab, by_pid_1: str) -> Lab:
     return lab.reached()
 
 
-IMAGES = ("nothing", "busybox", "uid65534", "uid1000", "locked", "links", "clients")
+# Each image with the container whose files PID 1 unpacks.
+IMAGES = dict(
+    zip(
+        ("nothing", "busybox", "uid65534", "uid1000", "locked", "links", "clients"),
+        itertools.cycle(("main1", "sub1")),
+    )
+)
 
 
-@pytest.mark.parametrize(("name", "by_pid_1"), [*zip(IMAGES, itertools.cycle(("main1", "sub1")))])
-def test_any_image(labs: Labs, images: dict[str, str], name: str, by_pid_1: str) -> None:
-    lab = by_both(labs(images[name]), by_pid_1)
+@pytest.fixture(scope="module")
+def pairs(shared_labs: Labs, images: dict[str, str]) -> Callable[[str], Lab]:
+    """A running session of two for each image, made for the first test that asks for it."""
+    return lru_cache(None)(lambda name: by_both(shared_labs(images[name]), IMAGES[name]))
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_any_image(pairs: Callable[[str], Lab], name: str) -> None:
+    lab = pairs(name)
 
     assert reach(lab.door(), Proof.direct(["sub1"]), 30) == ["main1", "sub1"]
     for rank, (host, other) in enumerate((("main1", "sub1"), ("sub1", "main1"))):
@@ -120,8 +150,8 @@ def test_any_image(labs: Labs, images: dict[str, str], name: str, by_pid_1: str)
         assert lab.ssh(host, "cd; pwd; echo $PATH").split() == ["/home/work", given(lab, rank)["PATH"]]
 
 
-def test_symlinks_of_an_image_stay_symlinks(labs: Labs, images: dict[str, str]) -> None:
-    lab = by_both(labs(images["links"]), "main1")
+def test_symlinks_of_an_image_stay_symlinks(pairs: Callable[[str], Lab]) -> None:
+    lab = pairs("links")
     for host in ("main1", "sub1"):
         found = lab.ssh(
             host, "ls -ld /home /etc/ssh; cat /data/passwd; ls /data/ssh /lost/mpi; ls -ld /data/users/work"
@@ -133,15 +163,15 @@ def test_symlinks_of_an_image_stay_symlinks(labs: Labs, images: dict[str, str]) 
         assert "hostfile" in found
 
 
-def test_an_image_s_own_client_configuration_goes_on_working(labs: Labs, images: dict[str, str]) -> None:
-    lab = labs(images["clients"]).up()
+def test_an_image_s_own_client_configuration_goes_on_working(pairs: Callable[[str], Lab]) -> None:
+    lab = pairs("clients")
 
     assert "port 77" in lab.ssh("main1", f"{RUNTIME_PATH}/ssh -G other").splitlines()
     assert "stricthostkeychecking true" in lab.ssh("main1", f"{RUNTIME_PATH}/ssh -G sub1").splitlines()
 
 
-def test_a_person_sees_a_prompt_in_busybox(labs: Labs, images: dict[str, str]) -> None:
-    assert "work@main1:~$ " in enter(labs(images["busybox"], 1).up(), "main1")
+def test_a_person_sees_a_prompt_in_busybox(pairs: Callable[[str], Lab]) -> None:
+    assert "work@main1:~$ " in enter(pairs("busybox"), "main1")
 
 
 def test_a_mounted_home_is_left_alone(labs: Labs, images: dict[str, str], tmp_path: Path) -> None:
@@ -186,15 +216,25 @@ def listing(lab: Lab, client: Any, folder: str) -> list[tuple[str, int, int, int
         return sorted((one.name, one.mode, one.uid, one.gid, one.size) for one in tar)
 
 
-@pytest.mark.parametrize("folder", ["/etc/ssh", "/etc/mpi", "/home/work"])
-def test_pid_1_and_the_engine_unpack_the_same(labs: Labs, images: dict[str, str], client: Any, folder: str) -> None:
-    lab = labs(images["busybox"]).up()
-    unpacked = listing(lab, client, folder)
+Listings = dict[str, list[tuple[str, int, int, int, int]]]
+FOLDERS = ("/etc/ssh", "/etc/mpi", "/home/work")
+
+
+@pytest.fixture(scope="module")
+def unpacked(shared_labs: Labs, images: dict[str, str], client: Any) -> tuple[Listings, Listings]:
+    """What is below each folder if PID 1 has unpacked the files of a session, and if the engine has."""
+    lab = shared_labs(images["busybox"]).up()
+    by_pid_1 = {folder: listing(lab, client, folder) for folder in FOLDERS}
     for container in lab.plan.containers:
         lab.engine.remove(container.name)
     lab.up(by_engine=True)
+    return by_pid_1, {folder: listing(lab, client, folder) for folder in FOLDERS}
 
-    assert listing(lab, client, folder) == unpacked
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_pid_1_and_the_engine_unpack_the_same(unpacked: tuple[Listings, Listings], folder: str) -> None:
+    by_pid_1, by_engine = unpacked
+    assert by_engine[folder] == by_pid_1[folder]
 
 
 def test_a_container_without_files_says_so_and_gets_them_with_the_next_start(
@@ -223,8 +263,8 @@ def test_a_missing_container_is_named(labs: Labs, images: dict[str, str]) -> Non
         lab.install(["sub7"])
 
 
-def test_a_container_that_is_created_again_has_the_same_host_key(labs: Labs, images: dict[str, str]) -> None:
-    lab = labs(images["busybox"]).up()
+def test_a_container_that_is_created_again_has_the_same_host_key(pairs: Callable[[str], Lab]) -> None:
+    lab = pairs("busybox")
     lab.ssh("main1", f"{RUNTIME_PATH}/ssh sub1 true")
 
     lab.engine.remove(lab.plan.containers[1].name)
@@ -237,8 +277,8 @@ def test_a_container_that_is_created_again_has_the_same_host_key(labs: Labs, ima
     assert lab.ssh("main1", pinned + only_pinned) == "sub1\n"
 
 
-def test_ssh_works_after_a_restart(labs: Labs, images: dict[str, str], client: Any) -> None:
-    lab = labs(images["busybox"]).up()
+def test_ssh_works_after_a_restart(pairs: Callable[[str], Lab], client: Any) -> None:
+    lab = pairs("busybox")
     for container in lab.plan.containers:
         client.restart(container.name, timeout=1)
 
@@ -270,14 +310,29 @@ def test_verify_names_the_container_that_does_not_answer(labs: Labs, images: dic
         reach(lab.door(), Proof.direct(["sub1", "sub2"]), 1)
 
 
-def test_what_shells_print_does_not_disturb_the_verification(labs: Labs) -> None:
-    lab = labs(REFERENCE).create()
-    lab.install()
+@pytest.fixture(scope="module")
+def running(shared_labs: Labs) -> Lab:
+    """A session whose shells each test lets print something else."""
+    return shared_labs(REFERENCE).up()
+
+
+@contextmanager
+def chatty(lab: Lab, ranks: Sequence[int], chatter: bytes) -> Iterator[None]:
+    """The shells of these containers run this first."""
+    names = [lab.plan.containers[rank].name for rank in ranks]
+    for name in names:
+        lab.engine.put_archive(name, "/home/work", archive([(".bashrc", chatter, 0o644)]))
+    try:
+        yield
+    finally:
+        for name in names:
+            lab.engine.put_archive(name, "/home/work", archive([(".bashrc", b"", 0o644)]))
+
+
+def test_what_shells_print_does_not_disturb_the_verification(running: Lab) -> None:
     chatter = b"echo; for i in 1 2 3; do echo no sub1 refused $i; done; echo -n unfinished; echo words >&2\n"
-    for container in lab.plan.containers:
-        lab.engine.put_archive(container.name, "/home/work", archive([(".bashrc", chatter, 0o644)]))
-    lab.keep().start()
-    assert reach(lab.door(), Proof.direct(["sub1"]), 30) == ["main1", "sub1"]
+    with chatty(running, (0, 1), chatter):
+        assert reach(running.door(), Proof.direct(["sub1"]), 30) == ["main1", "sub1"]
 
 
 @pytest.mark.parametrize(
@@ -289,10 +344,6 @@ def test_what_shells_print_does_not_disturb_the_verification(labs: Labs) -> None
         (1, b"sleep 1000\n", "^sub1 does not accept ssh connections from main1: its shell answers nothing"),
     ],
 )
-def test_a_shell_that_never_ends_is_given_up(labs: Labs, rank: int, chatter: bytes, message: str) -> None:
-    lab = labs(REFERENCE).create()
-    lab.install()
-    lab.engine.put_archive(lab.plan.containers[rank].name, "/home/work", archive([(".bashrc", chatter, 0o644)]))
-    lab.keep().start()
-    with pytest.raises(ComputeError, match=message):
-        reach(lab.door(), Proof.direct(["sub1"]), 8)
+def test_a_shell_that_never_ends_is_given_up(running: Lab, rank: int, chatter: bytes, message: str) -> None:
+    with chatty(running, (rank,), chatter), pytest.raises(ComputeError, match=message):
+        reach(running.door(), Proof.direct(["sub1"]), 8)
