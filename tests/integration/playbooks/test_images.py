@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from controller import Controller, Session
@@ -27,9 +26,17 @@ IMAGES: dict[str, tuple[bytes | None, list[str]]] = {
 }
 
 
+# The container of each image: a role for each but the first.
+HOSTS = {name: f"{name}1" if number else "main1" for number, name in enumerate(IMAGES)}
+
+
+def reference(name: str) -> str:
+    return f"{PREFIX}{name}:1"
+
+
 @pytest.fixture(scope="module")
-def sessions(controller: Controller) -> Iterator[dict[str, Session]]:
-    """A session of two containers for each image."""
+def session(controller: Controller) -> Iterator[Session]:
+    """A session with a container of each image."""
     client, program = controller.client, busybox()
     for name, (passwd, changes) in IMAGES.items():
         files = {"bin/busybox": (program, 0o755)}
@@ -38,25 +45,25 @@ def sessions(controller: Controller) -> Iterator[dict[str, Session]]:
         raw = archive(files, {f"bin/{applet}": "busybox" for applet in APPLETS})
         client.import_image_from_data(raw, repository=PREFIX + name, tag="1", changes=[*changes, "ENV PATH=/bin"])
 
-    def launched(name: str) -> Session:
-        return controller.launched(name, session_cluster_size=2, session_image=f"{PREFIX}{name}:1")
-
+    first, *others = IMAGES
+    roles = [{"name": name, "image": reference(name)} for name in others]
     try:
-        with ThreadPoolExecutor(2) as threads:
-            yield dict(zip(IMAGES, threads.map(launched, IMAGES), strict=True))
+        yield controller.launched("any-image", session_image=reference(first), session_roles=roles)
     finally:
         controller.clean()
         for name in IMAGES:
-            client.remove_image(f"{PREFIX}{name}:1", force=True)
+            client.remove_image(reference(name), force=True)
 
 
 @pytest.mark.parametrize("image", IMAGES)
-def test_answers_as_work(sessions: dict[str, Session], image: str) -> None:
-    session = sessions[image]
-    for answer in (session.say("main1", "ssh sub1 id"), session.say("sub1", "id")):
+def test_answers_as_work(session: Session, image: str) -> None:
+    """As a client and as a server of the container of the next image."""
+    hosts = [*HOSTS.values()] * 2
+    host, other = HOSTS[image], hosts[hosts.index(HOSTS[image]) + 1]
+    for answer in (session.say(host, "id"), session.say(other, f"ssh {host} id")):
         assert answer.startswith("uid=1000(work) gid=1000(work)")
-    assert session.say("sub1", "ssh main1 'pwd; echo $HOME $BACKENDAI_CLUSTER_HOST'").split() == ["/home/work"] * 2 + [
-        "main1"
-    ]
-    assert session.say("main1", "echo x >a && scp -q a sub1:b && ssh sub1 cat b") == "x"
-    assert session.containers()["sub1"]["Config"]["Image"] == f"{PREFIX}{image}:1"
+    seen = session.say(other, f"ssh {host} 'pwd; echo $HOME $BACKENDAI_CLUSTER_HOST'")
+    assert seen.split() == ["/home/work", "/home/work", host]
+    for source, target in ((host, other), (other, host)):
+        assert session.say(source, f"echo x >a && scp -q a {target}:b && ssh {target} cat b") == "x"
+    assert session.containers()[host]["Config"]["Image"] == reference(image)
