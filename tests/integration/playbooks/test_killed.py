@@ -94,7 +94,7 @@ def test_clean_after_the_kill(stories: dict[str, Future[None]], story: str) -> N
 def test_a_concurrent_launch_is_refused_or_waits(controller: Controller) -> None:
     """A launch never takes over from a live controller: the error names the controller that launches."""
     with ThreadPoolExecutor(2) as threads:
-        both = [threads.submit(controller.launch, "twice", session_cluster_size=2) for _ in range(2)]
+        both = [threads.submit(controller.launch, "twice") for _ in range(2)]
         outcome = {launch.result().code: launch.result() for launch in both}
     assert 0 in outcome
     if 2 in outcome:
@@ -103,7 +103,7 @@ def test_a_concurrent_launch_is_refused_or_waits(controller: Controller) -> None
 
 
 def test_a_pass_completes_the_end_of_a_session(controller: Controller) -> None:
-    controller.launched("passed", **SIZE)
+    controller.launched("passed")
     controller.killed("terminate", ENDINGS["verified"], session_name="passed")
     controller.play("schedule").check()
     assert controller.engine("passed") == {}
