@@ -91,7 +91,7 @@ def test_a_policy_with_a_mistake_changes_nothing_and_an_empty_one_lifts_all_limi
     assert "agent_policy.default: 'cpu': must be one of sessions, containers, cpus" in refused.message
     assert (limited.state / "policy.json").read_bytes() == before
     store_policy(limited, {}).check()
-    limited.launched("free", session_cluster_size=3)
+    limited.launched("free", session_cluster_size=2)
 
 
 def test_a_relay_of_a_running_session_keeps_the_rules_for_ports_and_public_apps(limited: Controller) -> None:
