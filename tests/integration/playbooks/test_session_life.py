@@ -37,13 +37,13 @@ def data_folder(path: Path) -> Path:
 def test_every_container_saves_its_state_at_the_termination(controller: Controller, tmp_path: Path) -> None:
     data = data_folder(tmp_path / "data")
     mounts = [{"source": str(data), "target": "/data"}]
-    session = controller.launched("saves", session_cluster_size=3, session_mounts=mounts, session_grace=60)
+    session = controller.launched("saves", session_cluster_size=2, session_mounts=mounts, session_grace=60)
     (data / "program").write_text(PROGRAM + "\n")
-    for host in ("main1", "sub1", "sub2"):
+    for host in ("main1", "sub1"):
         session.ssh(host, "setsid sh /data/program >/dev/null 2>&1 </dev/null &").check()
-    until(lambda: len(list(data.glob("ready-*"))) == 3, "the programs run")
+    until(lambda: len(list(data.glob("ready-*"))) == 2, "the programs run")
     controller.terminate("saves").check()
-    assert {"main1", "sub1", "sub2"} <= {path.name for path in data.iterdir()}
+    assert {"main1", "sub1"} <= {path.name for path in data.iterdir()}
     assert controller.engine() == {}
 
 
@@ -152,7 +152,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
 def test_a_session_ends_although_the_disk_of_the_head_is_full(controller: Controller, tmp_path: Path) -> None:
     with small_disk(tmp_path / "state") as disk:
         store = {"session_state_dir": str(disk), "agent_state_dir": str(disk)}
-        controller.launch("squeezed", session_cluster_size=2, **store).check()
+        controller.launch("squeezed", **store).check()
         filler = disk / "filler"
         with suppress(OSError):
             filler.write_bytes(b"0" * (1 << 20))
@@ -171,7 +171,7 @@ def test_a_session_ends_although_the_disk_of_the_head_is_full(controller: Contro
 
 def test_a_session_ends_by_its_labels_although_the_store_is_damaged(controller: Controller, tmp_path: Path) -> None:
     store = {"session_state_dir": str(tmp_path / "state"), "agent_state_dir": str(tmp_path / "state")}
-    controller.launch("survives", session_cluster_size=2, **store).check()
+    controller.launch("survives", **store).check()
     with locked(tmp_path / "locked") as other, ThreadPoolExecutor(1) as thread:
         held = {"session_state_dir": str(other.parent), "agent_state_dir": str(other.parent)}
         refused = thread.submit(controller.launch, "refused", **held)
