@@ -65,6 +65,13 @@ def resize(controller: Controller, name: str, size: int, *arguments: str, **vari
     return controller.launch(name, *arguments, session_cluster_size=size, **variables)
 
 
+def check_repair(controller: Controller, session: Session, size: int) -> None:
+    """A repair after a growth restores the names: the engine writes /etc/hosts at each start as at the creation of the container."""
+    controller.client.kill(session.containers()["sub1"]["Id"])
+    assert "sub1 brought back" in resize(controller, session.name, size).check().text
+    check_members(session, size)
+
+
 @pytest.fixture(scope="module")
 def pair(controller: Controller) -> Session:
     """A session that no test changes."""
@@ -94,6 +101,7 @@ def test_three_five_two(controller: Controller) -> None:
     assert (listed["size"], listed["degraded"]) == (5, [])
     assert controller.everywhere("grows", "hostname").check().text.count("CHANGED") == 5
     assert resize(controller, "grows", 5).check().changed == 0
+    check_repair(controller, session, 5)
 
     grown_at = started(session)
     assert "RUNNING, sub2, sub3, sub4 would be removed" in resize(controller, "grows", 2, "--check").check().text
@@ -104,15 +112,6 @@ def test_three_five_two(controller: Controller) -> None:
     assert session.say("main1", "cat beat; sleep 0.5; cat beat").split()[0] != session.say("main1", "cat beat")
     assert [row[1:3] for row in controller.rows() if row[0] == "grows"] == [("RUNNING", 0)]
     assert sum(line.startswith("container") for line in controller.engine("grows")) == 2
-
-
-def test_a_repair_after_a_growth_restores_the_names(controller: Controller) -> None:
-    """The engine writes /etc/hosts again at each start, as it was when the container was created."""
-    session = controller.launched("mends-grown", session_cluster_size=2)
-    resize(controller, "mends-grown", 3).check()
-    controller.client.kill(session.containers()["sub1"]["Id"])
-    assert "sub1 brought back" in resize(controller, "mends-grown", 3).check().text
-    check_members(session, 3)
 
 
 def test_without_room_the_session_stays_as_it_is(controller: Controller, pair: Session) -> None:
