@@ -19,7 +19,9 @@ from answered_run import run_answered
 from controller import ROOT, SMALL, Controller, Done, Session
 from docker.errors import NotFound
 
-TINY: dict[str, Any] = {**SMALL, "session_cluster_size": 2, "session_wait_result": True}
+# A command runs in main1. Tests that need another container launch a pair.
+TINY: dict[str, Any] = {**SMALL, "session_wait_result": True}
+PAIR = {"session_cluster_size": 2}
 HUNGRY = "echo begun; python3 -c 'x = bytearray(200 << 20); print(len(x))'"
 
 
@@ -46,7 +48,11 @@ class End:
 GO = {"session_terminate_when_done": True}
 ENDS = [
     End(
-        "well", {"session_command": "echo on $(hostname)"}, "SUCCESS", "the command ended with exit code 0", "on main1"
+        "well",
+        {"session_command": "echo on $(hostname)", **PAIR},
+        "SUCCESS",
+        "the command ended with exit code 0",
+        "on main1",
     ),
     End(
         "exit-3", {"session_command": "echo before; exit 3"}, "FAILURE", "the command ended with exit code 3", "before"
@@ -168,7 +174,7 @@ def test_a_bootstrap_script_runs_before_the_command(controller: Controller) -> N
         "session_bootstrap": "echo $BACKENDAI_CLUSTER_HOST by $(id -un) >prepared",
         "session_command": "cat prepared; ssh sub1 cat prepared",
     }
-    controller.play("cluster_session", session_name="prepared", **scripts, **TINY).check()
+    controller.play("cluster_session", session_name="prepared", **scripts, **TINY, **PAIR).check()
     main = Session(controller, "prepared").containers()["main1"]["Id"]
     assert controller.client.logs(main).decode().splitlines() == ["main1 by work", "sub1 by work"]
 
