@@ -16,8 +16,8 @@ GROUPS = {
 
 
 def test_a_session_runs_within_its_resource_group(agents: Agents) -> None:
-    """Two containers of one CPU fill an agent of two."""
-    both = {"session_cluster_size": 4, "session_cluster_mode": "multi-node", "session_cpus": 1, **GROUPS}
+    """A container of two CPUs fills an agent."""
+    both = {"session_cluster_size": 2, "session_cluster_mode": "multi-node", "session_cpus": 2, **GROUPS}
     agents.launch("within-cpu", session_resource_group="cpu", **both).check()
     assert {*running(agents, "within-cpu").values()} == {"agent1", "agent2"}
     second = agents.launch("within-gpu", session_resource_group="gpu", **both).check()
