@@ -19,7 +19,7 @@ from controller import ENDED, LABEL
 ONE = {"session_cpus": 1, "session_memory": "64m"}
 # All CPUs of a host.
 WHOLE = {**ONE, "session_cpus": 2}
-ROUNDS = int(os.environ.get("ROUNDS", "2"))
+ROUNDS = int(os.environ.get("ROUNDS", "1"))
 # What an engine and its host keep of a session: rules, interfaces, networks, volumes, network namespaces in use (the
 # engine removes the files of ended namespaces once a minute), control groups.
 TRACES = (
@@ -95,7 +95,7 @@ def grown(before: list[int], after: list[int]) -> list[int]:
 
 
 def test_repeated_launches_leave_no_trace(agents: Agents, lab: Lab) -> None:
-    shape = {"session_cluster_size": 4, "session_cluster_mode": "multi-node", **ONE}
+    shape = {"session_cluster_size": 3, "session_cluster_mode": "multi-node", **ONE}
 
     def once() -> None:
         agents.launch("again", **shape).check()
