@@ -82,8 +82,8 @@ def test_a_closed_port_and_packets_lost_after_it_are_told_apart(mended: Lab, age
     assert f"though UDP {mended.port} is open" not in found["agent2 -> agent3"]
     assert findings(document, "throughput", "path mtu") == [("ok", "path mtu", "all pairs")]
 
-    # A launch with a preflight uses this result: four containers need two of the three agents.
-    wanted = {"session_cluster_size": 4, "session_cluster_mode": "multi-node", "session_cpus": 1}
+    # A launch with a preflight uses this result: two containers of two CPUs need two of the three agents.
+    wanted = {"session_cluster_size": 2, "session_cluster_mode": "multi-node", "session_cpus": 2}
     done = agents.launch("careful", session_preflight=True, **wanted).check()
     assert "agent3 is avoided" in done.text
     assert f"udp {mended.port} on agent2 -> agent3" in done.text
