@@ -17,6 +17,8 @@ THREE = {
     "session_cpus": 2,
     "session_verify_timeout": 10,
 }
+# The two hosts that show the same as three.
+PAIR = {**THREE, "session_cluster_size": 2, "session_agents": ["agent1", "agent3"], "session_agents_policy": "strict"}
 # No packet of an overlay network arrives at agent3, so main1 does not reach the container there.
 BLOCK = "iptables -w {} INPUT -p udp --dport {} -j DROP"
 NOTHING: dict[str, list[str]] = {name: [] for name in NAMES}
@@ -48,7 +50,7 @@ def test_containers_are_removed_from_all_hosts(agents: Agents, blocked: Lab) -> 
 def test_a_pass_goes_on_to_the_next_session_of_the_queue(agents: Agents, blocked: Lab) -> None:
     names = ("first", "second")
     for name in names:
-        agents.launch(name, agent_schedulable=False, **THREE).check()
+        agents.launch(name, agent_schedulable=False, **PAIR).check()
     blocked.shell("agent3", BLOCK.format("-I", blocked.port)).check()
     done = agents.play("schedule")
     assert done.code != 0, done.text
