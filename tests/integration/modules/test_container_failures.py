@@ -98,7 +98,7 @@ FAILURES = {
         r"bind source path does not exist.*; create that folder",
     ),
     "device": (
-        Shape(resources=Resources(500, 64 * MIB, 0, (Gpu("GPU-none"),))),
+        Shape(size=2, resources=Resources(500, 64 * MIB, 0, (Gpu("GPU-none"),))),
         r"(main1|sub\d): the engine of agent1 could not start it: could not select device driver.*toolkit",
     ),
     "cpus": (
@@ -106,7 +106,7 @@ FAILURES = {
         r"the engine of agent1 could not create it: .*ask for fewer CPUs",
     ),
     "ends": (
-        Shape(environment={"BEHAVIOUR": "end"}),
+        Shape(size=2, environment={"BEHAVIOUR": "end"}),
         r"ended with exit code 3 right after its start.*cannot go on",
     ),
 }
@@ -128,7 +128,7 @@ def test_port_in_use(launcher: Launcher, client: Any) -> None:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
         port = holder.getsockname()[1]
-        launch = launcher(Shape(ports=(Port("ssh", 22, "127.0.0.1", port),)).plan())
+        launch = launcher(Shape(size=2, ports=(Port("ssh", 22, "127.0.0.1", port),)).plan())
         with pytest.raises(TakenError, match=r"main1: .*address already in use; free that port") as caught:
             create_and_start(launch)
         print(caught.value.message)
