@@ -45,8 +45,10 @@ def load() -> None:
         list(getattr(loader, f"{kind}_loader").all(class_only=True))
     for path in sorted((ROOT / "plugins").rglob("*.py")):
         folder, *_others = path.relative_to(ROOT / "plugins").parts
-        if folder in ("action", "callback", "module_utils", "plugin_utils"):
+        if folder in ("action", "callback", "doc_fragments", "module_utils", "modules", "plugin_utils"):
             importlib.import_module(".".join((PLUGINS, *path.relative_to(ROOT / "plugins").with_suffix("").parts)))
+    # Actions on an agent that is this machine import it.
+    importlib.import_module("docker")
     # A fork copies a page as soon as the garbage collector looks at an object on it: https://docs.python.org/3/library/gc.html#gc.freeze
     gc.collect()
     gc.freeze()
