@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import shlex
 import time
 from abc import abstractmethod
@@ -68,6 +69,10 @@ class ComputeAction(ActionBase):
         self.given: Json = {}
         # The engine that the options of the task name.
         self.engine: Json = {}
+
+    def __init_subclass__(cls) -> None:
+        """Ansible imports an action before it forks for a task: a fork copies what its garbage collector looks at."""
+        gc.freeze()
 
     def value(self, variable: str, task_vars: Json) -> Any:
         """An option of the task, or else the variable of the task, templated; None if neither is set."""

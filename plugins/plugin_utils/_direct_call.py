@@ -8,20 +8,17 @@ Options are checked and results are cleaned as Ansible does for a module in a pr
 
 from __future__ import annotations
 
-import importlib
 import sys
 from typing import Any, Sequence
 
 from ..module_utils._core.documents import Json
 from ..module_utils._module import called
-
-_PLUGINS = "ansible_collections.cluster.compute.plugins."
+from ..modules.agent_step import ARGUMENT_SPEC, work
 
 
 def call(args: Json, *, check_mode: bool, diff: bool) -> Json:
     """The result of C(agent_step) with these options."""
-    module: Any = importlib.import_module(_PLUGINS + "modules.agent_step")
-    return called(module.ARGUMENT_SPEC, module.work, args, check_mode=check_mode, diff=diff)
+    return called(ARGUMENT_SPEC, work, args, check_mode=check_mode, diff=diff)
 
 
 def is_here(connection: Any, environment: Sequence[Any], interpreter: str) -> bool:

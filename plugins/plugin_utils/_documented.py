@@ -13,7 +13,6 @@ import yaml
 from ..module_utils._core.documents import Json
 
 _PLUGINS = __package__.rpartition(".")[0]
-_COLLECTION = "cluster.compute."
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _ATTRIBUTES = ("type", "elements", "choices", "default", "required")
 
@@ -24,7 +23,7 @@ def documented(module: str) -> Mapping[str, Any]:
     document = _loaded(f"modules.{module}", "DOCUMENTATION")
     options: Json = {}
     for fragment in document["extends_documentation_fragment"]:
-        file, _dot, part = fragment[len(_COLLECTION) :].partition(".")
+        file, _dot, part = fragment.split(".", 2)[2].partition(".")
         options.update(
             _loaded(f"doc_fragments.{file}", f"ModuleDocFragment.{part.upper() or 'DOCUMENTATION'}")["options"]
         )
@@ -35,8 +34,7 @@ def _loaded(file: str, name: str) -> Json:
     text: Any = import_module(f"{_PLUGINS}.{file}")
     for part in name.split("."):
         text = getattr(text, part)
-    found: Json = yaml.load(text, Loader=_LOADER)
-    return found
+    return dict(yaml.load(text, Loader=_LOADER))
 
 
 def _specified(options: Json) -> Json:

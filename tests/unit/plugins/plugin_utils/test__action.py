@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gc
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,6 +23,15 @@ class Asked(ComputeAction):
 
     def _execute_module(self, module_name: str, module_args: Any, task_vars: Any) -> Any:  # type: ignore[override]
         return {"name": module_name, **module_args}
+
+
+def test_the_garbage_collector_of_a_worker_looks_at_nothing_that_was_imported() -> None:
+    gc.unfreeze()
+    try:
+        type("ActionModule", (Asked,), {})
+        assert gc.get_freeze_count() > len(gc.get_objects())
+    finally:
+        gc.unfreeze()
 
 
 # A host on which no process stays for further steps.
