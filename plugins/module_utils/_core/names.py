@@ -86,10 +86,10 @@ def check_group(variable: str, value: Any) -> str:
 
 
 def check_environment(variable: str, value: Any) -> Dict[str, str]:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) and value != []:  # YAML's other word for none
         raise InputError(variable, value, "must be a dictionary of names and values")
     environment = {}
-    for name, text in value.items():
+    for name, text in dict(value).items():
         check_variable_name(name)
         if isinstance(text, bool) or not isinstance(text, (str, int, float)):
             raise InputError(f"{variable}: {name}", text, "must be a string or a number: put it in quotes")

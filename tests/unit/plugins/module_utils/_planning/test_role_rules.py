@@ -47,6 +47,16 @@ def test_without_roles_nothing_changes() -> None:
     assert request(cluster_size=3, roles=[]).digest == request(cluster_size=3).digest
 
 
+@pytest.mark.parametrize("nothing", [[], {}, None])
+def test_an_empty_environment_of_a_role_has_no_variables(nothing: Any) -> None:
+    """YAML has two words for it."""
+    assert request(roles=[{**WORKER, "environment": nothing}]) == request(roles=[WORKER])
+    assert request(environment=nothing) == request()
+    table = {**SHIPPED, "own": {"versions": {"1": "own:1"}, "environment": {"A": "1"}}}
+    [found] = with_environment({"session_roles": [{**PS, "image": "own", "environment": nothing}]}, table)["session_roles"]
+    assert found["environment"] == {"A": "1"}
+
+
 def test_parameter_servers_and_evaluators_do_not_compute() -> None:
     roles = request(roles=[PS, WORKER, {"name": "evaluator"}, {"name": "data", "compute": False}]).roles
     assert [role.name for role in roles if role.compute] == ["main", "worker"]
