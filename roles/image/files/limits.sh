@@ -155,15 +155,29 @@ ask_quiet() { # HOST: sets answer: its idle seconds, 0 if it does not know them,
     esac
 }
 
+# Containers that are asked at the same time: their logins take memory and processes of this one.
+together=8
+
 subs_are_idle() { # sets ask_at, before which no sub has to be asked again, if one is in use. A sub that is gone is not in use
-    for host in $(echo "$BACKENDAI_CLUSTER_HOSTS" | "$runtime/bin/tr" , ' '); do
-        [ "$host" != "$BACKENDAI_CLUSTER_HOST" ] || continue
-        ask_quiet "$host"
-        check_lifetime # containers that hang take a minute each
-        if [ -n "$answer" ] && [ "$answer" -lt "$idle" ]; then
-            ask_at=$((clock + (idle - answer) * 100))
-            return 1
-        fi
+    # shellcheck disable=SC2046 # words
+    set -- $(echo "$BACKENDAI_CLUSTER_HOSTS" | "$runtime/bin/tr" , ' ')
+    while [ "$#" -gt 0 ]; do
+        answers=$(
+            count=0
+            for host; do
+                [ "$((count += 1))" -le "$together" ] || break
+                [ "$host" = "$BACKENDAI_CLUSTER_HOST" ] || { ask_quiet "$host" && echo "$answer"; } &
+            done
+            wait
+        ) || return 1 # no process could begin
+        check_lifetime # containers that hang take a minute
+        for answer in $answers; do
+            if [ "$answer" -lt "$idle" ]; then
+                ask_at=$((clock + (idle - answer) * 100))
+                return 1
+            fi
+        done
+        shift "$(($# < together ? $# : together))"
     done
 }
 

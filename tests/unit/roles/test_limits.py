@@ -36,14 +36,14 @@ def test_a_container_that_does_not_answer_in_time_is_gone(there: str, answer: st
 
 
 def test_containers_that_do_not_answer_do_not_hold_up_the_end_of_the_lifetime(tmp_path: Path) -> None:
-    """It is looked at after each question: containers are asked one after the other."""
+    """It is looked at after each group of questions."""
     make_runtime(tmp_path, 'echo "$@" | cut -d " " -f 7 >>"$config/log"; sleep 600')
     (tmp_path / "limits").write_text("lifetime 1 1000\nidle 600\n")
     script = f"""
         export config={tmp_path}
         runtime={tmp_path} uid=0 gid=0 home=/ BACKENDAI_CLUSTER_HOSTS=main1,sub1,sub2 BACKENDAI_CLUSTER_HOST=main1
         . {LIMITS}
-        patience=1
+        patience=1 together=2
         warn() {{ :; }}
         kill() {{ echo "$@" >>"$config/log"; }}
         read_limits
@@ -51,3 +51,23 @@ def test_containers_that_do_not_answer_do_not_hold_up_the_end_of_the_lifetime(tm
     """
     subprocess.run(["sh", "-c", script], check=True, timeout=60)
     assert (tmp_path / "log").read_text().splitlines()[:2] == ["sub1", "-USR1 1"]
+
+
+def test_containers_are_asked_together_so_that_hung_ones_are_waited_for_once(tmp_path: Path) -> None:
+    """Each is waited for for a minute. Here the first one answers once the last one is asked."""
+    there = """
+        echo >>"$config/asked"
+        case $* in *" sub1 "*) ;; *) exit 255 ;; esac
+        until [ "$(wc -l <"$config/asked")" = 3 ]; do sleep 0.1; done
+        echo 5
+    """
+    make_runtime(tmp_path, there)
+    script = f"""
+        export config={tmp_path}
+        runtime={tmp_path} uid=0 gid=0 home=/ BACKENDAI_CLUSTER_HOSTS=main1,sub1,sub2,sub3 BACKENDAI_CLUSTER_HOST=main1
+        . {LIMITS}
+        patience=20 lifetime=0 idle=600 clock=100
+        subs_are_idle || echo "$ask_at"
+    """
+    done = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True, timeout=100)
+    assert done.stdout == "59600\n"
