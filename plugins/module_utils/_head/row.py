@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple, Type
 
 from .._core.documents import Document, Json, picked
-from .._core.forms import ID, a_line, fault
+from .._core.forms import ID, Whole, a_line, a_number, fault, or_none
 from .._core.model import Plan, Resources
 from .._core.reports import ObservedContainer
 from .._core.states import PENDING
@@ -76,6 +76,9 @@ COLUMNS = (
 # The key of a holder with the sizes before a growth.
 _FORMER = "former_sizes"
 _HOLDER = {**dict.fromkeys(("host", "machine", "user", "start"), a_line), "pid": ID, _FORMER: [ID]}
+_AMOUNTS = Whole(millicpus=a_number, memory=a_number, gpus=a_number)
+_MEASURED = Whole(millicpus=a_number, memory=a_number, gpu_percent=or_none(a_number))
+_SAMPLE = Whole(time=a_number, capacity=_AMOUNTS, used=_AMOUNTS, measured=_MEASURED, live=ID, waiting=ID)
 # Why a session waits whose request cannot be read. A launch records the request again.
 _UNREADABLE = "its request in the store is damaged: launch it again by the same variables, or end it with terminate.yml"
 # A decision reads all sessions that wait, and all that run, more than once.
@@ -93,9 +96,18 @@ def read_holder(text: str) -> Json | None:
     """The controller that holds a session or a pass. A damaged one is empty, and holds it until its lease ends."""
     try:
         holder: Json | None = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return {} if holder is not None and fault(_HOLDER, holder) else holder
+
+
+def read_sample(text: str) -> List[Json]:
+    """A sample of use; none if it is damaged."""
+    try:
+        taken = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    return [] if fault(_SAMPLE, taken) else [taken]
 
 
 def shown_holder(holder: Json | None) -> str:
@@ -194,7 +206,7 @@ def row_of(values: Any) -> Row:
     for name, parse in _PARSERS.items():
         try:
             pairs[name] = parse(pairs[name])
-        except (ValueError, TypeError, LookupError, AttributeError):
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             # A damaged row must not stop the commands for all sessions. The labels of its containers say the rest.
             pairs[name] = None
     if pairs["state"] == PENDING and pairs["request"] is None:

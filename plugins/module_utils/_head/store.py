@@ -13,17 +13,20 @@ import os
 import re
 import sqlite3
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from .._core.documents import Json
-from .._core.errors import NotFoundError, StateError
+from .._core.errors import ComputeError, NotFoundError, StateError
 from .._core.model import Plan
 from .._core.reports import Agent
 from .._core.states import ENDED, HOLDING, LAUNCHING, LIVE, PENDING, RUNNING, TERMINATED, TERMINATING, check_change
 from .._planning.capacity import held_in_all
 from .._planning.fair_share import Holding
 from .._planning.request import Request
-from .row import COLUMNS, SCHEMA, End, Requester, Row, row_of, values_of
+from .._planning.stored_request import checked_request
+from .row import COLUMNS, SCHEMA, End, Requester, Row, read_sample, row_of, values_of
 from .state_folder import check_readable, is_filled, prepare
 
 FILE = "sessions.db"
@@ -36,6 +39,8 @@ _FULL, _LOCKED = "disk is full", "database is locked"
 _DAMAGED = re.compile("not a database|malformed|unsupported file format")
 _HOLDERS = "%s; end it, or wait for it, and run this command again"
 _NO_HOLDER = "`fuser -v %s` names the process; end it, or wait for it, and run this command again"
+# A launch records the request of a waiting session again.
+_AGAIN = ", and launch it again by the same variables, or end it with terminate.yml"
 _MOVE = (
     "the file is damaged: move %s and, if it is there, %s-journal to another directory, and run this command again; sessions "
     "that run are then found by their labels, but sessions that wait and the history are lost"
@@ -282,7 +287,7 @@ class Store:
         values = (*states, *(value for _column, value in given), limit)
         query = "SELECT %s FROM session WHERE %s ORDER BY created DESC, rowid DESC LIMIT ?"
         found = self._db.execute(query % (", ".join(COLUMNS), " AND ".join(wheres)), values)
-        return [row_of(columns) for columns in found][::-1]
+        return [_row(columns) for columns in found][::-1]
 
     def newest(self, name: str, owner: str) -> Row | None:
         """The session of a name: the live one, or else the one that ended last."""
@@ -303,9 +308,9 @@ class Store:
             self.execute("INSERT OR REPLACE INTO sample VALUES (?, ?)", (now, json.dumps(taken, sort_keys=True)))
 
     def samples(self, since: float) -> List[Json]:
-        """The samples from a time on, oldest first."""
+        """The samples from a time on, oldest first, without those that are damaged."""
         rows = self.query("SELECT document FROM sample WHERE time >= ? ORDER BY time", (since,))
-        return [json.loads(row[0]) for row in rows]
+        return [found for (text,) in rows for found in read_sample(text)]
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> List[Any]:
         return self._db.execute(statement, values).fetchall()
@@ -323,7 +328,24 @@ class Store:
 
     def _select(self, where: str, values: Any) -> List[Row]:
         query = f"SELECT {', '.join(COLUMNS)} FROM session WHERE {where} ORDER BY created, rowid"
-        return [row_of(values) for values in self._db.execute(query, values)]
+        return [_row(values) for values in self._db.execute(query, values)]
+
+
+def _row(values: Sequence[Any]) -> Row:
+    """A session. One that waits has no request with a wrong value: it would take what others could have."""
+    row = row_of(values)
+    is_waiting = row.state == PENDING and row.request
+    wrong = _wrong(row.name, values[COLUMNS.index("request")]) if is_waiting else ""
+    return replace(row, request=None, reason=wrong) if wrong else row
+
+
+@lru_cache(maxsize=4096)
+def _wrong(name: str, text: str) -> str:
+    try:
+        checked_request(json.loads(text), f"session {name} in the store")
+    except ComputeError as error:
+        return error.message.rstrip(".") + _AGAIN
+    return ""
 
 
 # As the index of states needs it: a condition on those that have ended would read every session.

@@ -1,25 +1,24 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Requests of the store: checked, as session files, and as the variables of a launch that is like another session."""
+"""Requests of the store as session files, and as the variables of a launch that is like another session."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from typing import Any, Dict, List, Sequence, Tuple
 
 import yaml
 
 from ...module_utils._core import arrival, states
 from ...module_utils._core.constants import MAIN, RDMA_FOLDER
-from ...module_utils._core.documents import DECLARATION, Json
+from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, InputError
-from ...module_utils._core.forms import by_rule
 from ...module_utils._core.names import check_session_name
 from ...module_utils._planning.request import PRIVATE_FIELDS, Request
 from ...module_utils._planning.request_checks import check_whole_roles
 from ...module_utils._planning.secret_rules import HIDDEN, SECRETS
+from ...module_utils._planning.stored_request import checked_request
 from ...module_utils._planning.written_request import variables_of
 from .._holder import login
 from .play import Play
@@ -46,28 +45,11 @@ _Dumper.add_representer(str, _text)
 _Dumper.add_representer(_Unsafe, _text)
 
 
-# What a request holds in another form than its variable: C(arrival) has the rules of their parts.
-_OTHER_FORM = ("millicpus", "mounts", "secrets", "apps", "user", "roles")
-_RULES = {
-    known.name: by_rule(known.metadata[DECLARATION]["check"], known.name)
-    for known in fields(Request)
-    if known.name not in _OTHER_FORM
-}
-
-
 def stored_request(document: object, sender: str) -> Request:
     """The request. Raises ComputeError, which names the sender, if it has no value that a request has there."""
-    checked = arrival.request(document, sender)
-    try:
-        request = Request.from_json(checked)
-    except (LookupError, TypeError, ValueError):
-        raise arrival.refusal("request", sender, (), "a document without what a request has") from None
+    request = checked_request(document, sender)
     if not _has_whole_roles(request):
         raise arrival.refusal("request", sender, ("roles",), [role.name for role in request.roles])
-    for name, holds in _RULES.items():
-        value = getattr(request, name)
-        if not holds(value):
-            raise arrival.refusal("request", sender, (name,), value)
     return request
 
 

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -28,6 +30,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import DamagedStoreError, Store, lock_holders
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, Recording
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import sample
 from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import begin, keep_up
 from ansible_collections.cluster.compute.plugins.module_utils._steps.sessions import list_all
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
@@ -148,24 +151,52 @@ def test_an_unknown_holder_keeps_its_session_until_its_lease_ends(path: Path, st
     assert after.verdict == ("repair" if state == states.RUNNING else "placed")
 
 
-@pytest.mark.parametrize("text", ["{", "null", "[1]"])
-def test_a_waiting_session_with_a_damaged_request_says_what_to_do_and_a_launch_records_it_again(
-    tmp_path: Path, text: str
+REFUSED = (
+    "The request of session train in the store is refused: it %s. Nothing is done with it; find out who has changed it there, and "
+    "launch it again by the same variables, or end it with terminate.yml"
+)
+
+
+UNREADABLE = "its request in the store is damaged: launch it again by the same variables, or end it with terminate.yml"
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("{", ""),
+        ("null", ""),
+        ("[1]", ""),
+        ("[" * 100_000, ""),
+        ("{}", ""),
+        ({"memory": -(1 << 30)}, "has -1073741824 in memory"),
+        ({"gpus": -1}, "has -1.0 in gpus"),
+        ({"size": 0}, "has 0 in size"),
+        ({"size": "2"}, "has '2' in size"),
+        ({"group": "no such\ngroup"}, "has 'no such\\ngroup' in group"),
+        ({"mode": "\x1b[31m"}, "has '\\x1b[31m' in mode"),
+        ({"millicpus": None, "image": 5}, "has 5 in image"),
+        ({"size": 2, "roles": request(roles=[{"name": "ps"}, {"name": "worker"}]).to_json()["roles"]}, "has 2 in size"),
+        ({"not_before": "soon"}, "has 'soon' in not_before"),
+    ],
+)
+def test_a_waiting_session_with_a_damaged_request_takes_nothing_and_says_what_to_do_until_a_launch_records_it_again(
+    tmp_path: Path, text: str | Json, wrong: str
 ) -> None:
     head = Head(str(tmp_path))
-    empty = context(agent("a"))
+    one = context(agent("a"))
     with Store.opened(head.directory) as store:
-        assert launch(store, request(gpus=1), empty).verdict == "pending"
-        assert launch(store, request(name="other", gpus=1), empty).verdict == "pending"
-        store.execute("UPDATE session SET request = ? WHERE name = 'train'", (text,))
-    reason = "its request in the store is damaged: launch it again by the same variables, or end it with terminate.yml"
+        assert launch(store, request(gpus=1), one).verdict == "pending"
+        assert launch(store, request(name="other", gpus=1), one).verdict == "pending"
+        asked = json.dumps({**request().to_json(), **text}) if isinstance(text, dict) else text
+        store.execute("UPDATE session SET request = ? WHERE name = 'train'", (asked,))
     listed = {one["name"]: one["reason"] for one in list_all(head, owner="alice")["sessions"]}
-    assert listed["train"] == reason
+    assert listed["train"] == (REFUSED % wrong if wrong else UNREADABLE)
     with Store.opened(head.directory) as store:
-        waiting = {row.name: row.reason for row in decide(store, "alice", (), empty).waiting}
-    assert waiting == {"train": reason, "other": listed["other"]}
+        waiting = {row.name: row.reason for row in decide(store, "alice", (), one).waiting}
+        assert [row.name for row, _request in store.waiting()] == ["other"]
+    assert waiting == listed
     with Store.opened(head.directory) as store:
-        assert launch(store, request(gpus=1), empty).reason == listed["other"]
+        assert launch(store, request(gpus=1), one).reason == listed["other"]
         assert store.find("train", "alice").reason == listed["other"]
 
 
@@ -212,3 +243,28 @@ def test_a_holder_that_the_kernel_does_not_show_is_found_by_a_command(tmp_path: 
     assert (
         "; `fuser -v /x/sessions.db` names the process; end it, or wait for it, and run this command again." in refusal
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "null",
+        "[1]",
+        "[" * 100_000,
+        {"time": "now"},
+        {"used": {}},
+        {"capacity": {"gpus": 1e999}},
+        {"measured": None},
+    ],
+)
+def test_a_list_leaves_out_a_damaged_sample(path: Path, text: str | Json) -> None:
+    whole = sample([], [], time.time())
+    head = Head(str(path.parent))
+    with Store.opened(head.directory) as store:
+        store.add_sample({**whole, "time": whole["time"] - 60})
+        store.add_sample(whole)
+        asked = json.dumps({**whole, **text}) if isinstance(text, dict) else text
+        store.execute("UPDATE sample SET document = ? WHERE time < ?", (asked, whole["time"]))
+    listed = list_all(head, owner="alice", samples=3600)
+    assert ([one["name"] for one in listed["sessions"]], listed["samples"]) == (["train"], [whole])

@@ -53,7 +53,9 @@ def test_an_empty_environment_of_a_role_has_no_variables(nothing: Any) -> None:
     assert request(roles=[{**WORKER, "environment": nothing}]) == request(roles=[WORKER])
     assert request(environment=nothing) == request()
     table = {**SHIPPED, "own": {"versions": {"1": "own:1"}, "environment": {"A": "1"}}}
-    [found] = with_environment({"session_roles": [{**PS, "image": "own", "environment": nothing}]}, table)["session_roles"]
+    [found] = with_environment({"session_roles": [{**PS, "image": "own", "environment": nothing}]}, table)[
+        "session_roles"
+    ]
     assert found["environment"] == {"A": "1"}
 
 
