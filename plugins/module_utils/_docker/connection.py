@@ -5,16 +5,18 @@
 from __future__ import annotations
 
 import copy
+import math
 import re
 import socket
 import threading
+import time
 from contextlib import closing, contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Set, TypeVar
 
 from .._core.calls import timed
 from .._core.constants import LABEL_SESSION, RUNTIME_PATH
 from .._core.errors import ComputeError, ConflictError, EngineError, TakenError
-from .._core.waiting import retry_until
+from .._core.waiting import deadline_in, retry_until
 
 HTTP_CONFLICT = 409
 DEFAULT_ADVICE = "check the log of that engine"
@@ -57,6 +59,7 @@ class Connection:
         self._host = docker_host
         self._timeout = timeout
         self._sdk = sdk
+        self._end = math.inf
         self._version = ""
         self._idle: List[Any] = []
         self._lock = threading.Lock()
@@ -68,6 +71,16 @@ class Connection:
         made = copy.copy(self)
         made._timeout, made._idle, made._lock = min(seconds, self._timeout), [], threading.Lock()
         return made
+
+    def with_one_deadline(self: Self) -> Self:
+        """The same connection, whose requests together take little longer than one of them may: one container can hold up each."""
+        made = copy.copy(self)
+        made._end = deadline_in(self._timeout)
+        return made
+
+    def _left(self) -> float:
+        """Seconds for the next request."""
+        return min(self._timeout, max(self._timeout / 60, self._end - time.monotonic()))
 
     def _or_none(self, call: Callable[..., Found], *arguments: Any, **options: Any) -> Found | None:
         """The call's answer, or None if the engine has no such object."""
@@ -89,6 +102,7 @@ class Connection:
         errors = self._sdk.errors
         try:
             client = self._borrow()
+            client.timeout = self._left()
             with timed(what, subject):
                 yield client
         except errors.NotFound as error:

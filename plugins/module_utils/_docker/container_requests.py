@@ -234,9 +234,9 @@ class ContainerRequests(Connection):
             found: Json = client.exec_inspect(program)
             return {} if found.get("Running") else found
 
-        answer, deadline, found, output = client.exec_start(program, socket=True), deadline_in(self._timeout), {}, b""
+        answer, deadline, found, output = client.exec_start(program, socket=True), deadline_in(self._left()), {}, b""
         stream = getattr(answer, "_sock", answer)
-        stream.settimeout(self._timeout)
+        stream.settimeout(self._left())
         try:
             with suppress(socket.timeout):
                 if data:
@@ -304,7 +304,7 @@ class ContainerRequests(Connection):
         """What is at a path (``mode``, ``linkTarget`` …), or None. A final symlink is returned and not followed."""
         with self._asking(f"look for {path}", subject) as client:
             url = client._url("/containers/{0}/archive", identity)
-            answer = client.head(url, params={"path": path}, timeout=self._timeout)
+            answer = client.head(url, params={"path": path}, timeout=self._left())
             if answer.status_code == HTTP_NOT_FOUND:
                 return None
             client._raise_for_status(answer)

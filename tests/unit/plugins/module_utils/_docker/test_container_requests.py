@@ -167,6 +167,20 @@ def test_a_program_without_an_end_is_not_waited_for_and_is_no_success(
             look(running(monkeypatch, Program(b"text\n", 99, closes=closes)))
 
 
+def test_a_report_waits_once_for_programs_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads the state of the command and of the apps, of many containers."""
+    programs = [Program(b"", 99, closes=False) for _read in range(2)]
+    engine = running(monkeypatch, programs[0])
+    monkeypatch.setattr(engine, "_timeout", 0.6)
+    hasty = engine.with_one_deadline()
+    for program in programs:
+        monkeypatch.setattr(hasty, "_asking", lambda *_subject, program=program: nullcontext(program))
+        with pytest.raises(EngineError, match="a program in it does not end"):
+            hasty.read_file("main", "/x", "main1")
+    assert [program._near.gettimeout() for program in programs][1] == 0.01
+    assert engine._left() == 0.6
+
+
 def test_a_program_that_gets_its_input_and_has_no_end_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EngineError, match=r"^main1: a program in it does not end within 0\.3 s"):
         running(monkeypatch, Program(b"", 99, closes=False)).feed("main", ["tar"], b"data", "main1")
