@@ -73,6 +73,8 @@ COLUMNS = (
 )  # fmt: skip
 
 
+# What is no number here is damaged and counts as 0. No time is so late, and no priority so high.
+_NUMBERS, _FAR = ("priority", "lease", "created", "changed"), 1e11
 # The key of a holder with the sizes before a growth.
 _FORMER = "former_sizes"
 _HOLDER = {**dict.fromkeys(("host", "machine", "user", "start"), a_line), "pid": ID, _FORMER: [ID]}
@@ -203,6 +205,9 @@ def values_of(row: Row) -> Tuple[Any, ...]:
 
 def row_of(values: Any) -> Row:
     pairs = dict(zip(COLUMNS, values))
+    for name in _NUMBERS:
+        if not isinstance(pairs[name], (int, float)) or not abs(pairs[name]) < _FAR:
+            pairs[name] = 0
     for name, parse in _PARSERS.items():
         try:
             pairs[name] = parse(pairs[name])

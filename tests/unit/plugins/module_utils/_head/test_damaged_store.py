@@ -268,3 +268,16 @@ def test_a_list_leaves_out_a_damaged_sample(path: Path, text: str | Json) -> Non
         store.execute("UPDATE sample SET document = ? WHERE time < ?", (asked, whole["time"]))
     listed = list_all(head, owner="alice", samples=3600)
     assert ([one["name"] for one in listed["sessions"]], listed["samples"]) == (["train"], [whole])
+
+
+@pytest.mark.parametrize("column", ["priority", "created", "changed", "lease"])
+@pytest.mark.parametrize("value", ["x", b"\xff", 1e300])
+def test_a_damaged_number_of_a_waiting_session_stops_no_command(tmp_path: Path, column: str, value: object) -> None:
+    head, one = Head(str(tmp_path)), context(agent("a"))
+    with Store.opened(head.directory) as store:
+        assert launch(store, request(gpus=1), one).verdict == "pending"
+        store.execute(f"UPDATE session SET {column} = ?", (value,))
+    assert [session["name"] for session in list_all(head, owner="alice")["sessions"]] == ["train"]
+    with Store.opened(head.directory) as store:
+        assert launch(store, request(name="other"), one).verdict == "placed"
+        assert [row.name for row in decide(store, "alice", (), one).waiting] == ["train"]
