@@ -153,7 +153,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     joined = swarm.get("LocalNodeState") == "active"
     limits = host.engine_limits(options["docker_host"])
     runtime = find_runtime(engine, options["runtime_edition"])
-    silent, networks, hasty = silent_folders(ours), engine.networks(everyone=True), engine.with_one_deadline()
+    silent, networks = silent_folders(ours), engine.networks(everyone=True)
     answers: Json = {
         "architecture": architecture(info.get("Architecture", "")),
         **_capacity(info, overrides),
@@ -167,14 +167,14 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "host_network": host.host_network([swarm.get("NodeAddr", ""), options["address"]], info),
         "ports": sorted(host.listening_ports().union(*(published(listed) for listed in everyone))),
         "names": sorted(filter(None, {engine_name(listed) for listed in everyone if not is_member(listed)})),
-        "containers": _with_relays(observed(hasty, ours, options["measure"], silent), everyone),
+        "containers": _with_relays(observed(engine.with_one_deadline(), ours, options["measure"], silent), everyone),
         "ignored_containers": ignored_entries(everyone),
         "silent_folders": sorted(silent),
         "overlay_guard": guard.overlay_guard() if joined else guard.NOT_SEEN,
     }
     if options["measure"]:
         answers["gpu_use"] = gpu_use() if answers["capacity"]["gpus"] else []
-        answers["containers"] = measured(hasty, answers["containers"], answers["gpu_use"])
+        answers["containers"] = measured(engine, answers["containers"], answers["gpu_use"])
     mtu = host.underlay_mtu([swarm.get("NodeAddr", ""), options["address"]])
     return {**answers, "mtu": mtu} if mtu else answers
 

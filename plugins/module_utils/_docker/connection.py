@@ -19,6 +19,8 @@ from .._core.errors import ComputeError, ConflictError, EngineError, TakenError
 from .._core.waiting import deadline_in, retry_until
 
 HTTP_CONFLICT = 409
+# Seconds for a program in a container after one deadline: the program of a healthy container needs one on a busy host.
+_LEAST = 10.0
 DEFAULT_ADVICE = "check the log of that engine"
 _LATE = "timed out"
 # A manager with Engine 23 or newer asks the Swarm for a volume that it does not have, and a leader with an older engine knows no
@@ -73,14 +75,14 @@ class Connection:
         return made
 
     def with_one_deadline(self: Self) -> Self:
-        """The same connection, whose requests together take little longer than one of them may: one container can hold up each."""
+        """The same connection, whose programs in containers together wait little longer than one of them may: each can hang."""
         made = copy.copy(self)
         made._end = deadline_in(self._timeout)
         return made
 
     def _left(self) -> float:
-        """Seconds for the next request."""
-        return min(self._timeout, max(self._timeout / 60, self._end - time.monotonic()))
+        """Seconds for the next program in a container."""
+        return min(self._timeout, max(_LEAST, self._end - time.monotonic()))
 
     def _or_none(self, call: Callable[..., Found], *arguments: Any, **options: Any) -> Found | None:
         """The call's answer, or None if the engine has no such object."""
@@ -102,7 +104,6 @@ class Connection:
         errors = self._sdk.errors
         try:
             client = self._borrow()
-            client.timeout = self._left()
             with timed(what, subject):
                 yield client
         except errors.NotFound as error:

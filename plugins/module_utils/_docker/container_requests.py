@@ -234,9 +234,10 @@ class ContainerRequests(Connection):
             found: Json = client.exec_inspect(program)
             return {} if found.get("Running") else found
 
-        answer, deadline, found, output = client.exec_start(program, socket=True), deadline_in(self._left()), {}, b""
+        seconds, answer = self._left(), client.exec_start(program, socket=True)
+        deadline, found, output = deadline_in(seconds), {}, b""
         stream = getattr(answer, "_sock", answer)
-        stream.settimeout(self._left())
+        stream.settimeout(seconds)
         try:
             with suppress(socket.timeout):
                 if data:
@@ -251,7 +252,7 @@ class ContainerRequests(Connection):
             message = (
                 "%s: a program in it does not end within %g s; end the container, or look at what its processes do."
             )
-            raise EngineError(message % (subject or self.where, self._timeout), self.agent)
+            raise EngineError(message % (subject or self.where, seconds), self.agent)
         return int(found.get("ExitCode") or 0), output
 
     @contextmanager
@@ -304,7 +305,7 @@ class ContainerRequests(Connection):
         """What is at a path (``mode``, ``linkTarget`` …), or None. A final symlink is returned and not followed."""
         with self._asking(f"look for {path}", subject) as client:
             url = client._url("/containers/{0}/archive", identity)
-            answer = client.head(url, params={"path": path}, timeout=self._left())
+            answer = client.head(url, params={"path": path}, timeout=self._timeout)
             if answer.status_code == HTTP_NOT_FOUND:
                 return None
             client._raise_for_status(answer)

@@ -84,10 +84,10 @@ _SAMPLE = Whole(time=a_number, capacity=_AMOUNTS, used=_AMOUNTS, measured=_MEASU
 # Why a session waits whose request cannot be read. A launch records the request again.
 _UNREADABLE = "its request in the store is damaged: launch it again by the same variables, or end it with terminate.yml"
 # A decision reads all sessions that wait, and all that run, more than once.
-_MOST_DOCUMENTS = 16384
+MOST_DOCUMENTS = 16384
 
 
-@lru_cache(maxsize=_MOST_DOCUMENTS)
+@lru_cache(maxsize=MOST_DOCUMENTS)
 def _parsed(kind: Type[Document], text: str) -> Any:
     """A request or a plan from its column: one decision reads the queue several times, and these documents never change."""
     document = json.loads(text)

@@ -26,7 +26,7 @@ from .._planning.capacity import held_in_all
 from .._planning.fair_share import Holding
 from .._planning.request import Request
 from .._planning.stored_request import checked_request
-from .row import COLUMNS, SCHEMA, End, Requester, Row, read_sample, row_of, values_of
+from .row import COLUMNS, MOST_DOCUMENTS, SCHEMA, End, Requester, Row, read_sample, row_of, values_of
 from .state_folder import check_readable, is_filled, prepare
 
 FILE = "sessions.db"
@@ -339,7 +339,7 @@ def _row(values: Sequence[Any]) -> Row:
     return replace(row, request=None, reason=wrong) if wrong else row
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=MOST_DOCUMENTS)
 def _wrong(name: str, text: str) -> str:
     try:
         checked_request(json.loads(text), f"session {name} in the store")

@@ -156,28 +156,31 @@ ask_quiet() { # HOST: sets answer: its idle seconds, 0 if it does not know them,
 }
 
 # Containers that are asked at the same time: their logins take memory and processes of this one.
-together=8
+together=4
 
 subs_are_idle() { # sets ask_at, before which no sub has to be asked again, if one is in use. A sub that is gone is not in use
     # shellcheck disable=SC2046 # words
     set -- $(echo "$BACKENDAI_CLUSTER_HOSTS" | "$runtime/bin/tr" , ' ')
     while [ "$#" -gt 0 ]; do
+        asked=$(($# < together ? $# : together)) answered=0
         answers=$(
             count=0
             for host; do
                 [ "$((count += 1))" -le "$together" ] || break
-                [ "$host" = "$BACKENDAI_CLUSTER_HOST" ] || { ask_quiet "$host" && echo "$answer"; } &
+                { answer=''; [ "$host" = "$BACKENDAI_CLUSTER_HOST" ] || ask_quiet "$host"; echo "${answer:-gone}"; } &
             done
             wait
-        ) || return 1 # no process could begin
+        )
         check_lifetime # containers that hang take a minute
         for answer in $answers; do
-            if [ "$answer" -lt "$idle" ]; then
+            answered=$((answered + 1))
+            if [ "$answer" != gone ] && [ "$answer" -lt "$idle" ]; then
                 ask_at=$((clock + (idle - answer) * 100))
                 return 1
             fi
         done
-        shift "$(($# < together ? $# : together))"
+        [ "$answered" -eq "$asked" ] || return 1 # a process could not begin
+        shift "$asked"
     done
 }
 

@@ -71,3 +71,19 @@ def test_containers_are_asked_together_so_that_hung_ones_are_waited_for_once(tmp
     """
     done = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True, timeout=100)
     assert done.stdout == "59600\n"
+
+
+def test_a_question_that_cannot_begin_ends_no_session(tmp_path: Path) -> None:
+    """main1 is at its limit of processes. The shell that would ask ends without a line."""
+    make_runtime(tmp_path, "echo 900")
+    script = f"""
+        export config={tmp_path}
+        runtime={tmp_path} uid=0 gid=0 home=/ BACKENDAI_CLUSTER_HOSTS=main1,sub1,sub2 BACKENDAI_CLUSTER_HOST=main1
+        . {LIMITS}
+        lifetime=0 idle=600 clock=100
+        subs_are_idle && echo idle
+        ask_quiet() {{ [ "$1" != sub2 ] || exit 2; answer=900; }}
+        subs_are_idle || echo unknown
+    """
+    done = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True, timeout=100)
+    assert done.stdout.splitlines() == ["idle", "unknown"]

@@ -17,7 +17,6 @@ from docker.errors import APIError, NotFound
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_FOLDERS
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._docker import connection
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError, load_sdk
 
 # The answer of Engine 26.1 as a manager of a Swarm whose leader has Engine 20.10, seen over three agents of several releases.
@@ -82,17 +81,6 @@ def test_a_hasty_connection_has_clients_of_its_own(monkeypatch: pytest.MonkeyPat
     assert (made, hasty.agent) == ([60, 60, 30], "agent2")
     Engine("unix:///nowhere", 5).hasty(30).info()
     assert made[-1] == 5
-
-
-def test_requests_with_one_deadline_share_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    client = client_of(info=dict)
-    monkeypatch.setattr(docker, "APIClient", lambda **_options: client)
-    monkeypatch.setattr(connection, "deadline_in", lambda _seconds: 0.0)
-    patient = Engine("unix:///nowhere", 60, "agent2")
-    patient.with_one_deadline().info()
-    assert client.timeout == 1
-    patient.info()
-    assert client.timeout == 60
 
 
 def test_threads_may_load_the_sdk_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:

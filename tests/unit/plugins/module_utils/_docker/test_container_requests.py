@@ -19,6 +19,7 @@ import pytest
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_FOLDERS, LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
+from ansible_collections.cluster.compute.plugins.module_utils._docker import connection
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.container_requests import (
     MIB,
@@ -172,6 +173,7 @@ def test_a_report_waits_once_for_programs_without_an_end(monkeypatch: pytest.Mon
     programs = [Program(b"", 99, closes=False) for _read in range(2)]
     engine = running(monkeypatch, programs[0])
     monkeypatch.setattr(engine, "_timeout", 0.6)
+    monkeypatch.setattr(connection, "_LEAST", 0.01)
     hasty = engine.with_one_deadline()
     for program in programs:
         monkeypatch.setattr(hasty, "_asking", lambda *_subject, program=program: nullcontext(program))
