@@ -71,7 +71,7 @@ class ComputeAction(ActionBase):
         self.engine: Json = {}
 
     def __init_subclass__(cls) -> None:
-        """Ansible imports an action before it forks for a task: a fork copies what its garbage collector looks at."""
+        """Keep the garbage collector from what is imported: Ansible then forks, and a fork copies each page that it looks at."""
         gc.freeze()
 
     def value(self, variable: str, task_vars: Json) -> Any:

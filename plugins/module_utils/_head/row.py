@@ -81,8 +81,9 @@ _HOLDER = {**dict.fromkeys(("host", "machine", "user", "start"), a_line), "pid":
 _AMOUNTS = Whole(millicpus=a_number, memory=a_number, gpus=a_number)
 _MEASURED = Whole(millicpus=a_number, memory=a_number, gpu_percent=or_none(a_number))
 _SAMPLE = Whole(time=a_number, capacity=_AMOUNTS, used=_AMOUNTS, measured=_MEASURED, live=ID, waiting=ID)
-# Why a session waits whose request cannot be read. A launch records the request again.
-_UNREADABLE = "its request in the store is damaged: launch it again by the same variables, or end it with terminate.yml"
+# For a session that waits with a request that cannot be used. A launch records the request again.
+REMEDY = "launch it again by the same variables, or end it with terminate.yml"
+_UNREADABLE = "its request in the store is damaged: " + REMEDY
 # A decision reads all sessions that wait, and all that run, more than once.
 MOST_DOCUMENTS = 16384
 

@@ -26,7 +26,7 @@ from .._planning.capacity import held_in_all
 from .._planning.fair_share import Holding
 from .._planning.request import Request
 from .._planning.stored_request import checked_request
-from .row import COLUMNS, MOST_DOCUMENTS, SCHEMA, End, Requester, Row, read_sample, row_of, values_of
+from .row import COLUMNS, MOST_DOCUMENTS, REMEDY, SCHEMA, End, Requester, Row, read_sample, row_of, values_of
 from .state_folder import check_readable, is_filled, prepare
 
 FILE = "sessions.db"
@@ -39,8 +39,6 @@ _FULL, _LOCKED = "disk is full", "database is locked"
 _DAMAGED = re.compile("not a database|malformed|unsupported file format")
 _HOLDERS = "%s; end it, or wait for it, and run this command again"
 _NO_HOLDER = "`fuser -v %s` names the process; end it, or wait for it, and run this command again"
-# A launch records the request of a waiting session again.
-_AGAIN = ", and launch it again by the same variables, or end it with terminate.yml"
 _MOVE = (
     "the file is damaged: move %s and, if it is there, %s-journal to another directory, and run this command again; sessions "
     "that run are then found by their labels, but sessions that wait and the history are lost"
@@ -344,7 +342,7 @@ def _wrong(name: str, text: str) -> str:
     try:
         checked_request(json.loads(text), f"session {name} in the store")
     except ComputeError as error:
-        return error.message.rstrip(".") + _AGAIN
+        return error.message.rstrip(".") + ", and " + REMEDY
     return ""
 
 

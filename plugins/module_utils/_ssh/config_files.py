@@ -30,8 +30,9 @@ _STARTUP_MEMORY = 2 << 20
 ALIVE_INTERVAL, ALIVE_COUNT = 30, 6
 # sshd sets these at a login. The image's values, such as HOME=/root, would be wrong.
 _LOGIN_NAMES = ("HOME", "USER", "LOGNAME", "SHELL", "MAIL", "TERM")
-# For connections of the controller that leave neither the machine nor the connection to main1. The post-quantum key exchange that
-# OpenSSH 9.0 to 9.8 prefers takes ten times the CPU time of a login; the one of later releases is quick.
+# For a session on the same machine, and for connections that go through main1, which are encrypted once more on the way there.
+# OpenSSH 9.0 to 9.9 prefers a post-quantum key exchange, sntrup761, which needs ten times the CPU time of the rest of a login.
+# Later releases prefer mlkem768, which is fast: https://www.openssh.com/txt/release-10.0
 _QUICK_EXCHANGE = "    KexAlgorithms -sntrup*"
 # A line with one of them would be read as another line.
 _CONTROL = re.compile(r"[\0\r\n]")
@@ -244,7 +245,6 @@ def controller_config(plan: Plan, address: str, folder: str, proxy: str = "") ->
     lines += ["    ProxyCommand " + proxy] if proxy else []
     lines += [_QUICK_EXCHANGE] if not proxy and address in _LOOPBACK.values() else []
     if others:
-        # What they say to the controller is encrypted once more on its way to main1.
         lines += ["Host " + " ".join(others), "    " + _jump(main, folder), _QUICK_EXCHANGE]
     lines += [
         "Host " + " ".join([main] + others),
