@@ -59,14 +59,14 @@ duration: {description: Seconds that the step took., type: float, returned: alwa
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Callable, Dict
+from typing import TYPE_CHECKING, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils import _module as module_end
 from ..module_utils._core.documents import Json
 from ..module_utils._head.state_folder import state_dir
-from ..module_utils._steps.step import OF_AGENT, OF_HEAD, Agent, Head, engine_address, noun_of, often, prepare
+from ..module_utils._steps.step import OF_AGENT, OF_HEAD, Agent, Head, engine_address, noun_of, prepare
 
 if TYPE_CHECKING:
     # What Ansible packs: see Steps.
@@ -113,18 +113,12 @@ def work(params: Json, check_mode: bool) -> Json:
 def go_on(request: str, directory: str) -> None:
     """Answer a request of the action plugin, in a process that is no module."""
     asked = json.loads(request)
-    module_end.go_on(asked, ARGUMENT_SPEC, work, directory, _preparation(asked["options"]))
-
-
-def _preparation(options: Json) -> Callable[[], None] | None:
-    """The import of what further steps need, if a process stays after this step."""
-    is_head = bool(options.get("head"))
-    return partial(prepare, is_head=is_head) if noun_of(options["call"]) in often(is_head=is_head) else None
+    module_end.go_on(asked, ARGUMENT_SPEC, work, directory, partial(prepare, is_head=asked["options"]["head"]))
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    module_end.run(module, ARGUMENT_SPEC, work, _preparation(module.params))
+    module_end.run(module, ARGUMENT_SPEC, work, partial(prepare, is_head=module.params["head"]))
 
 
 if __name__ == "__main__":

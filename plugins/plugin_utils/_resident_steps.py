@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ansible.release import __version__
 
 from ..module_utils._core.documents import Json
-from ..module_utils._steps.step import noun_of, often
+from ..module_utils._steps.step import noun_of
 
 if TYPE_CHECKING:
     from ._action import ComputeAction
@@ -32,12 +32,10 @@ _ABSENT = (75, 126, 127)
 # Both run on the host, in any Python 3. What they use must belong to the same user: others may own the directories above it.
 _CLIENT = """
 import os, socket, stat, struct, sys
-base, start, noun, may_ask = sys.argv[1:]
+base, start, noun = sys.argv[1:]
 directory = os.path.expanduser(os.path.expandvars(base)) + "-" + os.uname().nodename.partition(".")[0]
 steps = socket.socket(socket.AF_UNIX)
 try:
-    if not may_ask:
-        raise OSError
     steps.connect(os.path.join(directory, "steps"))
     user = struct.unpack("3i", steps.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
 except OSError:
@@ -85,8 +83,7 @@ def answer(action: ComputeAction, options: Json, task_vars: Json) -> Json | None
         return None
     asked, noun = interpreter(action, task_vars), noun_of(options["call"])
     python = asked if _INTERPRETER.fullmatch(asked) else _PYTHON
-    is_often = "often" if noun in often(is_head=options["head"]) else ""
-    command = [python, "-I", "-S", "-c", _CLIENT, directory(action, options, task_vars), _START, noun, is_often]
+    command = [python, "-I", "-S", "-c", _CLIENT, directory(action, options, task_vars), _START, noun]
     request = {"options": options, "check": action._task.check_mode, "diff": action._task.diff}
     # A value from a vault becomes text here.
     text = json.dumps(request, default=str)

@@ -28,13 +28,14 @@ start() {
         options=(--cgroupns=private --stop-signal=SIGRTMIN+3 --env=container=docker --tmpfs=/run/lock)
         # shellcheck disable=SC2016  # the host expands it
         boot='for mounted in /sys/fs/cgroup /sys/fs/cgroup/*/; do mount -o remount,bind,rw "$mounted" 2>/dev/null; done;
-            ssh-keygen -A && exec /sbin/init'
+            exec /sbin/init'
     else
         options=(--cgroupns=host --volume=/sys/fs/cgroup:/sys/fs/cgroup:rw)
-        boot='mkdir -p /run/sshd && ssh-keygen -A && exec /usr/sbin/sshd -D -e'
+        boot='mkdir -p /run/sshd && exec /usr/sbin/sshd -D -e'
     fi
-    # The post-quantum key exchange, which OpenSSH prefers, takes ten times the processor time of a login.
-    boot="echo KexAlgorithms curve25519-sha256 >/etc/ssh/sshd_config.d/quick.conf; $boot"
+    # Little processor time: no RSA key, which takes a second, and no post-quantum key exchange, which takes ten times as long as a login.
+    boot="key=/etc/ssh/ssh_host_ed25519_key; [ -e \$key ] || ssh-keygen -q -t ed25519 -N '' -f \$key
+        printf '%s\n' 'KexAlgorithms curve25519-sha256' \"HostKey \$key\" >/etc/ssh/sshd_config.d/quick.conf; $boot"
     docker run --detach --name "$name-$agent" --hostname "$agent" --network "$name" --label "$label" "${rights[@]}" "${options[@]}" \
         --volume /var/lib/docker --tmpfs /run --tmpfs /tmp --volume "$directory/shared:/srv/shared" \
         "$image" sh -c "mount -o remount,rw /sys; $boot"

@@ -61,18 +61,13 @@ Step = Callable[..., Json]
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps of a place, in a file for each noun. ``often`` are the nouns of launches, ends, lists and passes.
+    """The steps of a place, in a file for each noun.
 
     Ansible packs what a module imports anywhere, all nouns in one archive. A host imports, and so compiles, only the noun of its call.
     """
 
     place: str
-    often: FrozenSet[str]
-    others: FrozenSet[str]
-
-    @property
-    def nouns(self) -> FrozenSet[str]:
-        return self.often | self.others
+    nouns: FrozenSet[str]
 
     def call(self, name: str, place: object, params: Json) -> Json:
         """The result of a step, such as C(containers.created). Raises InputError for an unknown step or parameter."""
@@ -101,21 +96,14 @@ def step_of(noun: str, verb: str) -> Step | None:
 
 
 OF_AGENT = Steps(
-    "an agent",
-    often=frozenset("apps batch containers folders image logs network report".split()),
-    others=frozenset("doctor runtime ssh swarm".split()),
+    "an agent", frozenset("apps batch containers doctor folders image logs network report runtime ssh swarm".split())
 )
-OF_HEAD = Steps("the head", often=frozenset("queue session sessions".split()), others=frozenset({"store"}))
-
-
-def often(*, is_head: bool) -> FrozenSet[str]:
-    """The nouns of launches, ends, lists and passes on an agent. The head is an agent."""
-    return OF_AGENT.often | OF_HEAD.often if is_head else OF_AGENT.often
+OF_HEAD = Steps("the head", frozenset("queue session sessions store".split()))
 
 
 def prepare(*, is_head: bool) -> None:
-    """Import the steps that are called often."""
-    for noun in often(is_head=is_head):
+    """Import the steps of an agent. The head is an agent."""
+    for noun in OF_AGENT.nouns | (OF_HEAD.nouns if is_head else frozenset()):
         import_module(f".{noun}", __package__)
 
 

@@ -22,8 +22,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.waiting impo
 # The fewest agents that hold three containers of one CPU are two.
 THREE = {"session_cluster_size": 3, "session_cluster_mode": "multi-node", "session_cpus": 1}
 BOOT = (
-    "mkdir -p /run/sshd; ssh-keygen -A >/dev/null; umask 077; mkdir /home/admin/.ssh; cat >/home/admin/.ssh/authorized_keys; "
-    "chown -R admin:admin /home/admin/.ssh; exec /usr/sbin/sshd -D -e"
+    "mkdir -p /run/sshd; ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/ssh_host_ed25519_key; umask 077; "
+    "mkdir /home/admin/.ssh; cat >/home/admin/.ssh/authorized_keys; chown -R admin:admin /home/admin/.ssh; exec /usr/sbin/sshd -D -e"
 )
 CONFIG = """
 Host bastion
