@@ -57,18 +57,18 @@ def _read(call: Callable[[Json], Value], data: Json) -> Value:
         raise InputError("plan", str(error), "must be a plan as the schedule module returns it") from error
 
 
-def run(module: AnsibleModule, spec: Mapping[str, Json], work: Work, prepare: Prepare) -> None:
+def run(module: AnsibleModule, spec: Mapping[str, Json], work: Work, prepare: Prepare | None) -> None:
     """Do the work and leave the module with its result or its failure.
 
-    With the option C(stays), its library stays on the host, and also a copy of this process, for which C(prepare) imports what
-    further steps need: what Ansible has packed is gone as soon as the module ends. The memory of one that has read secrets does not
+    With the option C(stays), its library stays on the host, and with C(prepare), which imports what further steps need, also a copy
+    of this process: what Ansible has packed is gone as soon as the module ends. The memory of one that has read secrets does not
     stay.
     """
     result = result_of(work, module.params, check_mode=module.check_mode, diff=module._diff)
     if module.params["stays"] and _suits(result):
         directory = own_directory(module.params["stays"])
         leave(getattr(__spec__.loader, "archive", ""), directory)
-        if not module.params.get("secrets") and _may_stay(result):
+        if prepare and not module.params.get("secrets") and _may_stay(result):
             prepare()
             stay(lambda asked: _answer(spec, work, asked), directory)
     for warning in result.pop("warnings", []):
@@ -78,13 +78,13 @@ def run(module: AnsibleModule, spec: Mapping[str, Json], work: Work, prepare: Pr
     module.exit_json(**result)
 
 
-def go_on(asked: Json, spec: Mapping[str, Json], work: Work, directory: str, prepare: Prepare) -> None:
+def go_on(asked: Json, spec: Mapping[str, Json], work: Work, directory: str, prepare: Prepare | None) -> None:
     """Answer a request, and stay as a module does, in a process that a client has started from the library of this host."""
     result, may_stay = _answer(spec, work, asked)
     print(json.dumps(result), flush=True)
     if not _suits(result):
         lose_python(sys.path[0])
-    if may_stay and not asked["options"].get("secrets"):
+    if prepare and may_stay and not asked["options"].get("secrets"):
         stay(lambda other: _answer(spec, work, other), directory, prepare)
 
 
@@ -104,8 +104,9 @@ def _may_stay(result: Json) -> bool:
 
 
 def _reaches(result: Json) -> bool:
-    """Whether a report has found an engine. Other steps fail without one."""
-    return bool((result.get("agent") or {}).get("reachable", True))
+    """Whether the step has reached the engine: those that only look at a host say so, and others fail without one."""
+    parts = (result, result.get("agent") or {}, result.get("report") or {})
+    return all(part.get("reachable", True) for part in parts)
 
 
 def called(spec: Mapping[str, Json], work: Work, options: Json, *, check_mode: bool, diff: bool) -> Json:

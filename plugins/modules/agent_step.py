@@ -59,7 +59,7 @@ duration: {description: Seconds that the step took., type: float, returned: alwa
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Dict
+from typing import TYPE_CHECKING, Callable, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -113,12 +113,17 @@ def work(params: Json, check_mode: bool) -> Json:
 def go_on(request: str, directory: str) -> None:
     """Answer a request of the action plugin, in a process that is no module."""
     asked = json.loads(request)
-    module_end.go_on(asked, ARGUMENT_SPEC, work, directory, partial(prepare, is_head=asked["options"]["head"]))
+    module_end.go_on(asked, ARGUMENT_SPEC, work, directory, _preparation(asked["options"]))
+
+
+def _preparation(options: Json) -> Callable[[], None] | None:
+    """The import of what further steps need, if a process stays. The store may be older than the right of its user to the engine."""
+    return None if noun_of(options["call"]) == "store" else partial(prepare, is_head=bool(options.get("head")))
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    module_end.run(module, ARGUMENT_SPEC, work, partial(prepare, is_head=module.params["head"]))
+    module_end.run(module, ARGUMENT_SPEC, work, _preparation(module.params))
 
 
 if __name__ == "__main__":

@@ -326,7 +326,9 @@ class Agents(Controller):
     @property
     def environment(self) -> dict[str, str]:
         own = ("MOLECULE_PROJECT_DIRECTORY", "MOLECULE_SCENARIO_NAME", "AGENT_SUITES")
-        return {**super().environment, **{name: self.lab.environment[name] for name in own}}
+        here = super().environment
+        del here["ANSIBLE_REMOTE_TMP"]
+        return {**here, **{name: self.lab.environment[name] for name in own}}
 
     def command(self, playbook: str, *arguments: str, **variables: Any) -> list[str]:
         return super().command(playbook, *self.lab.inventories, *arguments, **variables)

@@ -176,6 +176,8 @@ class Controller:
             "ANSIBLE_INVENTORY": str(ROOT / "inventory/local.yml"),
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_STDOUT_CALLBACK": "default",
+            # Steps on this machine leave one process for all controllers, as they do for the commands of one user.
+            "ANSIBLE_REMOTE_TMP": str(ROOT / ".cache/remote"),
         }
         return {**kept, **own, **ansible}
 

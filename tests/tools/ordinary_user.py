@@ -83,6 +83,7 @@ class OrdinaryUser:
             "LD_LIBRARY_PATH": str(self.folder / "python/lib"),
             "ANSIBLE_CONFIG": str(self.checkout / "ansible.cfg"),
             "ANSIBLE_INVENTORY": str(self.checkout / "inventory/local.yml"),
+            "ANSIBLE_REMOTE_TMP": "~/.ansible/tmp",
         }
 
 

@@ -24,6 +24,8 @@ from .._docker.connection import persist
 from .._docker.payloads import network_body
 from .step import Agent
 
+# Read at the import: what Ansible has packed is gone when a process that stayed on the host takes the step.
+_PROGRAM = inspect.getsource(overlay_endpoint)
 # Seconds after which a container that nothing removes ends by itself, and for a container that sends.
 _LIFETIME, _SENDING = 300, 30
 # The throw-away overlay network, and the container of each agent in it.
@@ -136,7 +138,7 @@ def _body(mark: str, member: Json, plan: Json) -> Json:
     peers = [peer for peer in plan["members"] if peer is not member]
     options = {**member, "mtu": plan["mtu"], "seconds": plan["seconds"], "peers": peers}
     arguments = [json.dumps(options), str(_LIFETIME + int(_ROUNDS * plan["seconds"]))]
-    body = lasting_body(inspect.getsource(overlay_endpoint), arguments, _NETWORK % mark, mark)
+    body = lasting_body(_PROGRAM, arguments, _NETWORK % mark, mark)
     # An unanswered question for a name takes two seconds and not ten.
     body["Env"] = ["RES_OPTIONS=timeout:1 attempts:2"]
     endpoint = {"IPAMConfig": {"IPv4Address": member["address"]}, "Aliases": [member["host"]]}

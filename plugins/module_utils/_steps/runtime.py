@@ -52,7 +52,7 @@ def examine(
         # What the SDK says of an engine that answers its program is not cured by installing an engine.
         if needed or (answers and not is_absent):
             raise
-        return {**found, "sdk": not is_absent, "engine": answers}
+        return {**found, "reachable": False, "sdk": not is_absent, "engine": answers}
     return {
         **found,
         "sdk": True,

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Batch commands and their results: the output and the exit code of the playbook, the list of sessions, the logs."""
+"""Batch commands and their results: the output and the exit code of the playbook, the list of sessions, the logs.
+
+Each test ends its session: every report on this engine, of all tests, reads the exit code of a command that has ended.
+"""
 
 from __future__ import annotations
 
@@ -92,6 +95,7 @@ def test_the_list_shows_how_each_command_ended(controller: Controller) -> None:
     assert {end.name: listed[end.name] for end in ENDS} == {
         end.name: (end.state, end.result, end.reason) for end in ENDS
     }
+    controller.terminate("well").check()
 
 
 def test_another_command_runs_in_the_same_session_once_the_former_has_ended(controller: Controller) -> None:
@@ -141,6 +145,7 @@ def test_a_launch_that_does_not_wait_can_be_repeated_to_wait(controller: Control
     assert again.changed == 0
     main = Session(controller, "alone").containers()["main1"]["Id"]
     assert controller.client.logs(main).decode() == "once\n"
+    controller.terminate("alone").check()
 
 
 def test_the_output_is_shown_while_the_command_runs(controller: Controller) -> None:
@@ -155,6 +160,7 @@ def test_the_output_is_shown_while_the_command_runs(controller: Controller) -> N
     assert done.text.count("main1: begun") == 1
     assert session.document["command"] == {"result": "FAILURE", "reason": "the command ended with exit code 3"}
     assert re.search(r"RUNNING \(command failed\) ", controller.play("sessions").check().text)
+    controller.terminate("watched").check()
 
 
 def test_a_bootstrap_script_that_fails_undoes_the_launch(controller: Controller) -> None:
@@ -177,6 +183,7 @@ def test_a_bootstrap_script_runs_before_the_command(controller: Controller) -> N
     controller.play("cluster_session", session_name="prepared", **scripts, **TINY, **PAIR).check()
     main = Session(controller, "prepared").containers()["main1"]["Id"]
     assert controller.client.logs(main).decode().splitlines() == ["main1 by work", "sub1 by work"]
+    controller.terminate("prepared").check()
 
 
 def test_a_command_runs_again_if_main1_died_and_not_if_it_has_ended(controller: Controller) -> None:
@@ -197,6 +204,7 @@ def test_a_command_runs_again_if_main1_died_and_not_if_it_has_ended(controller: 
         assert "the command ended with exit code 4" in ended.message
         assert client.logs(main, stderr=False).decode().split() == ["begun"] * 2
         client.restart(main, timeout=5)
+    controller.terminate("again").check()
 
 
 class Training:

@@ -182,6 +182,8 @@ def test_the_module_of_agents_stays_until_a_step_finds_no_engine(tmp_path: Path)
         ({}, {}, True),
         ({}, {"agent": {"reachable": True}}, True),
         ({}, {"agent": {"reachable": False}}, False),
+        ({}, {"report": {"reachable": False}}, False),
+        ({}, {"reachable": False}, False),
         ({}, {"failed": True, "msg": "no"}, False),
         ({"token": "hush"}, {}, False),
     ],
