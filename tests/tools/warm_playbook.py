@@ -9,7 +9,10 @@ process lists show start the program. A process of another account, with another
 
     code, text = run_warm(environment, ["playbooks/sessions.yml"], cwd, seconds)
 
-Programs that start ansible-playbook themselves start a stand-in, which lets such a process make the run.
+Programs that start ansible-playbook themselves start a stand-in, which lets such a process make the run. For a program that gives its
+runs another environment:
+
+    warm_playbook.py PROGRAM [ARGUMENT ...]
 """
 
 from __future__ import annotations
@@ -20,13 +23,17 @@ import select
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[2] / "extensions/drill"))
+
 from playbook_runs import Interruption, kill_family
+from warm_ansible import LONGEST
 
 MOST = 4  # processes: each environment needs one, except for
 # What a run changes after the import.
@@ -105,6 +112,10 @@ class WarmPlaybook:
                 kill_family(pid)
                 raise
 
+    def make(self, request: bytes, descriptors: Sequence[int]) -> None:
+        """Make a run for a stand-in, with the descriptors that came with its request."""
+        socket.send_fds(self._socket, [request], descriptors)
+
     def end(self) -> None:
         self._socket.close()
         self._process.wait()
@@ -124,12 +135,7 @@ class WarmPlaybook:
 @contextmanager
 def stand_in(folder: Path, environment: Mapping[str, str], patience: float = PATIENCE) -> Iterator[Path]:
     """A stand-in for ansible-playbook in a directory, and the process for its runs, in this environment. What has not ended is killed."""
-    path, made = folder / "runs", folder / "ansible-playbook"
-    made.write_text(STAND_IN.replace("PATH", repr(str(path))))
-    made.chmod(0o755)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as runs:
-        runs.bind(str(path))
-        path.chmod(0o700)
+    with _requests(folder) as (made, runs):
         command = [*PROGRAM, str(runs.fileno())]
         process = subprocess.Popen(
             command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, pass_fds=[runs.fileno()]
@@ -137,12 +143,24 @@ def stand_in(folder: Path, environment: Mapping[str, str], patience: float = PAT
         try:
             yield made
         finally:
-            runs.sendto(b"", str(path))
+            runs.sendto(b"", runs.getsockname())
             try:
                 process.wait(patience)
             except subprocess.TimeoutExpired:
                 kill_family(process.pid)
                 process.wait()
+
+
+@contextmanager
+def _requests(folder: Path) -> Iterator[tuple[Path, socket.socket]]:
+    """A stand-in for ansible-playbook in a directory, and the socket for its requests."""
+    path, made = folder / "runs", folder / "ansible-playbook"
+    made.write_text(STAND_IN.replace("PATH", repr(str(path))))
+    made.chmod(0o755)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as runs:
+        runs.bind(str(path))
+        path.chmod(0o700)
+        yield made, runs
 
 
 def run_warm(
@@ -168,6 +186,32 @@ def warm_playbook(environment: Mapping[str, str], program: Sequence[str] = PROGR
         return _processes[key]
 
 
+def with_stand_in(command: Sequence[str]) -> int:
+    """The exit code of a program that starts the stand-in. Each environment that it gives a run has its own process."""
+    with tempfile.TemporaryDirectory() as folder, _requests(Path(folder)) as (_made, runs):
+        threading.Thread(target=_hand_out, args=[runs], daemon=True).start()
+        environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+        code = subprocess.run(command, env=environment, check=False).returncode
+        runs.sendto(b"", runs.getsockname())
+    for process in _processes.values():
+        process.end()
+    return code
+
+
+def _hand_out(runs: socket.socket) -> None:
+    """Give each request of a stand-in to the process for its environment, until an empty one."""
+    while True:
+        request, descriptors, _flags, _address = socket.recv_fds(runs, LONGEST, 3)
+        if not request:
+            return
+        try:
+            warm_playbook(json.loads(request)["environment"]).make(request, descriptors)
+        except OSError as error:  # The stand-in fails when the descriptors are closed.
+            print(error, file=sys.stderr)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
 def _piece(descriptor: int, deadline: float) -> bytes:
     ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
     if not ready:
@@ -181,3 +225,7 @@ def _line(descriptor: int, deadline: float) -> bytes:
     if not line:
         raise ChildProcessError("the process that runs playbooks has ended")
     return line
+
+
+if __name__ == "__main__":
+    sys.exit(with_stand_in(sys.argv[1:]))

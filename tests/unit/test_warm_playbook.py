@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from warm_playbook import WarmPlaybook, stand_in, warm_playbook
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 
 PROGRAM = Path(sys.executable).with_name("ansible-playbook")
+STARTER = Path(__file__).resolve().parents[1] / "tools/warm_playbook.py"
 COLLECTIONS = Path(__file__).resolve().parents[2] / "collections"
 LIMIT = 600  # seconds, for what takes few
 PLAY = """
@@ -101,6 +103,16 @@ def test_a_stand_in_for_the_program_is_a_run_in_the_process_that_has_imported_an
     assert [f"yours in {play} {number}" in one.stdout for number, one in enumerate(done)] == [True, True]
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "other values of ANSIBLE_NOCOLOR" in refused.stderr
+
+
+def test_a_program_starts_the_stand_in_with_environments_of_its_own(environment: dict[str, str], play: Path) -> None:
+    ran = shlex.join(["ansible-playbook", *arguments(1, "echo done")])
+    script = f"{ran} && ANSIBLE_LOCALHOST_WARNING=false MARK=yours {ran} && exit 3"
+    command = [sys.executable, STARTER, "sh", "-c", script]
+    done = subprocess.run(command, cwd=play, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert f"mine in {play} 1" in done.stdout
+    assert f"yours in {play} 1" in done.stdout
 
 
 def test_a_run_that_a_stand_in_has_left_is_killed(environment: dict[str, str], play: Path) -> None:
