@@ -159,6 +159,13 @@ OWN_VENV = $(HAVE_PYTHON) && $(PYTHON) -m venv --clear .cache/$*
 	@.cache/$*/$(BY_DIGEST) -r $<
 	@touch $@
 
+# It takes from .venv what is the same there, and compiles what it imports: of most files it imports nothing.
+.cache/importer/.ready: tests/requirements/importer.lock .venv/.tested
+	@$(HAVE_PYTHON) && $(PYTHON) -m venv --clear --without-pip $(@D)
+	@cd $(@D)/lib/python*/site-packages && ls -d $(CURDIR)/.venv/lib/python*/site-packages >tested.pth
+	@PIP_PYTHON=$(@D)/bin/python .venv/$(BY_DIGEST) --no-compile -r $<
+	@touch $@
+
 .cache/%/.ready: tests/requirements/%.txt
 	@$(OWN_VENV)
 	@.cache/$*/$(PIP) -r $<

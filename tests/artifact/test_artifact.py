@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -116,11 +117,17 @@ def test_the_archive_is_smaller_than_2_mb(archive: Path) -> None:
     assert archive.stat().st_size < 2_000_000
 
 
-def test_the_archive_installs_and_its_content_is_found_by_full_names(archive: Path, tmp_path: Path) -> None:
+def test_the_archive_installs_and_its_content_is_found_by_full_names(
+    archive: Path, checkout: Path, tmp_path: Path
+) -> None:
     (tmp_path / "empty.cfg").touch()
     where = {"ANSIBLE_COLLECTIONS_PATH": str(tmp_path), "ANSIBLE_CONFIG": str(tmp_path / "empty.cfg")}
     _call("ansible-galaxy", "collection", "install", "--offline", "-p", tmp_path, archive, folder=tmp_path, **where)
-    listed = _call("ansible-doc", "-t", "module", "-l", "cluster.compute", folder=tmp_path, **where)
-    assert "cluster.compute.session " in listed
+    described = json.loads(_call("ansible-doc", "--metadata-dump", "cluster.compute", folder=tmp_path, **where))["all"]
+    modules = {f"cluster.compute.{path.stem}" for path in (checkout / "plugins/modules").glob("*.py")}
+    roles = {f"cluster.compute.{path.name}" for path in (checkout / "roles").iterdir()}
+    assert (set(described["module"]), set(described["role"])) == (modules, roles)
+    others = [list(described[kind]) for kind in ("callback", "filter", "inventory")]
+    assert others == [["cluster.compute.progress"], ["cluster.compute.owner_from_login"], ["cluster.compute.sessions"]]
     play = ("ansible-playbook", "--syntax-check", "-i", "localhost,", "cluster.compute.cluster_session")
     _call(*play, folder=tmp_path, **where)
