@@ -6,6 +6,8 @@ from __future__ import annotations
 
 # The version of the documents that docs/contracts.md describes.
 SCHEMA = 1
+# The largest amount of anything, such as bytes, in documents.
+MOST_AMOUNT = 1 << 60
 
 # Labels of containers, networks and volumes: the record of what runs.
 LABEL = "cluster.compute."

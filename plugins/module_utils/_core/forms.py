@@ -8,7 +8,7 @@ import ipaddress
 import re
 from typing import Any, Callable, Dict, Mapping, Tuple
 
-from .constants import ROLE_NAME
+from .constants import MOST_AMOUNT, ROLE_NAME
 from .errors import ComputeError, visible
 
 # A rule of a value, the rules of a mapping's values, or a list with the rule of its elements.
@@ -17,7 +17,6 @@ MOST = 1000
 # Containers that an engine may have, and entries of any other list of a report.
 _MOST_ENTRIES = 100_000
 _MOST_TEXT = 1 << 20
-_MOST_AMOUNT = 1 << 60
 _MOST_CPUS = 4096
 
 
@@ -79,7 +78,7 @@ def whole(most: int, least: int = 0) -> Callable[[object], bool]:
 
 def a_number(value: object) -> bool:
     """A number that can be computed with: neither infinite nor larger than any amount."""
-    return isinstance(value, (int, float)) and -_MOST_AMOUNT <= value <= _MOST_AMOUNT
+    return isinstance(value, (int, float)) and -MOST_AMOUNT <= value <= MOST_AMOUNT
 
 
 def a_flag(value: object) -> bool:
@@ -154,7 +153,7 @@ def is_cpuset(text: object) -> bool:
 
 UUID = matching(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 WORD = matching(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-VARIABLE = matching(r"[A-Za-z_][A-Za-z0-9_]{0,255}|")
+VARIABLE = matching("([A-Za-z_][A-Za-z0-9_]*)?")
 ROLE = matching(ROLE_NAME)
 HOSTNAME = matching(ROLE_NAME + "[1-9][0-9]{0,3}")
 # The name of a host in an inventory. It becomes a word of messages and a key of the inventory, and never a path.
@@ -165,7 +164,7 @@ MADE = matching(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]
 MAKER = matching(r"([A-Za-z0-9][A-Za-z0-9_-]{0,31})?")
 LOGIN = matching(r"[a-z_][a-z0-9_-]{0,31}")
 ID = whole(2**31 - 1)
-AMOUNT, PORT = whole(_MOST_AMOUNT), whole(65535)
+AMOUNT, PORT = whole(MOST_AMOUNT), whole(65535)
 _GPU = Whole(id=a_line, shares=lambda value: a_number(value) and 0 < value <= MOST)
 GPUS = [lambda value: fault(_GPU, value) is None and fault({"memory": AMOUNT}, value) is None]
 RESOURCES = {"millicpus": AMOUNT, "memory": AMOUNT, "shm": AMOUNT, "gpus": GPUS, "cpuset": is_cpuset, "fabric": a_flag}

@@ -10,10 +10,11 @@ import time
 from decimal import Decimal
 from typing import Any, Callable
 
+from .constants import MOST_AMOUNT
 from .errors import InputError
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-# No more digits than any machine has use for: what follows computes with them.
+# What follows computes with the digits, so there are few.
 _BYTES = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) ?(?:([kmgt])(?:i?b)?|b)?", re.IGNORECASE)
 LEAST_DISK = 16 << 20
 _CPUS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
@@ -22,9 +23,11 @@ _CPUS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 def parse_bytes(value: object, variable: str = "memory") -> int:
     """Bytes from ``512m``, ``16g``, ``1.5GiB`` or a plain number; units are binary, as Docker's are."""
     match = None if isinstance(value, bool) else _BYTES.fullmatch(str(value).strip())
-    if match is None:
-        raise InputError(variable, value, "must be a number with an optional unit b, k, m, g or t, as in 512m or 16g")
-    return int(Decimal(match.group(1)) * _UNITS[(match.group(2) or "").lower()])
+    size = int(Decimal(match.group(1)) * _UNITS[(match.group(2) or "").lower()]) if match else -1
+    if not 0 <= size <= MOST_AMOUNT:
+        rule = "must be a number with an optional unit b, k, m, g or t, as in 512m or 16g, and at most 1048576t"
+        raise InputError(variable, value, rule)
+    return size
 
 
 def parse_cpus(value: object, variable: str = "cpus") -> int:

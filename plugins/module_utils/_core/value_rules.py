@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Callable, Generic, Iterator, List, Mapping, Sequence, Tuple, TypeVar
 
-from .errors import InputError
+from .errors import InputError, visible
 
 # The grammar of https://github.com/distribution/reference: a registry, components in lower case, a tag, a digest.
 _COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
@@ -84,6 +84,8 @@ def check_image(variable: str, value: Any) -> str:
 _MOST = 1 << 63
 # The longest text: scripts are the longest values, and a plan with all values travels with each call of a module.
 _LONGEST = 1 << 20
+# A path, or a key.
+_LONGEST_LINE = 4096
 # Values in lists and dictionaries, and their nesting.
 _MOST_VALUES, _DEEPEST = 100_000, 20
 
@@ -169,9 +171,11 @@ def check_entry(variable: str, value: Any, known: Sequence[str], needed: Sequenc
 
 
 def check_path(variable: str, value: Any) -> str:
-    if not isinstance(value, str) or re.search(r"[\x00-\x1f\x7f]", value):
-        raise InputError(variable, value, "must be a path without control characters")
-    return value
+    is_text = isinstance(value, str) and len(value) <= _LONGEST_LINE
+    if not is_text or visible(value) != value or re.search("[\t\n]", value):
+        rule = "must be a path on one line of at most %d characters, without control characters"
+        raise InputError(variable, value, rule % _LONGEST_LINE)
+    return str(value)
 
 
 _READY = re.compile(r"([0-9]{1,5})(/[A-Za-z0-9._~/?=&%+,@-]{0,500})?")
@@ -187,7 +191,7 @@ def ready_port(text: str) -> Tuple[int, str]:
     return (int(found.group(1)), found.group(2) or "") if found else (0, "")
 
 
-MOST_KEYS, _LONGEST_KEY = 100, 4096
+MOST_KEYS = 100
 _LEAST_MODULUS = 256
 # The types that sshd accepts, and how many parts their keys have.
 _PARTS = {
@@ -216,7 +220,7 @@ def check_public_key(variable: str, value: Any) -> str:
     if "PRIVATE KEY" in text:
         raise InputError(variable, "a private key", "must be the public key, which is in the file that ends with .pub")
     words = text.split(" ")
-    if not text.isprintable() or len(text) > _LONGEST_KEY or len(words) < 2 or not _is_key(words[0], words[1]):
+    if not text.isprintable() or len(text) > _LONGEST_LINE or len(words) < 2 or not _is_key(words[0], words[1]):
         raise InputError(variable, value, _RULE % ", ".join(_PARTS))
     return text
 

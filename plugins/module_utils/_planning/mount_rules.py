@@ -61,8 +61,8 @@ def _mount(variable: str, value: Any) -> Mount:
     kind = one_of(*MOUNT["type"]["choices"])(variable, entry.get("type", "bind" if "/" in source else "volume"))
     mode = one_of(*_MODES)(variable, entry.get("mode", "rw"))
     options = entry.get("options") or {}
-    if not isinstance(options, Mapping):
-        raise InputError(f"{variable}: options", options, "must be a dictionary of names and values")
+    if not isinstance(options, Mapping) or not all(str(name).isprintable() for name in options):
+        raise InputError(f"{variable}: options", options, "must be a dictionary of printable names and values")
     target = target.rstrip("/")
     parts = target.split("/")
     if len(parts) < 2 or parts[0] or {"", ".", ".."} & set(parts[1:]) or _reserved(target):

@@ -34,6 +34,7 @@ GIB = 1 << 30
         (" 1G ", GIB),
         ("0", 0),
         ("0.1k", 102),
+        ("1048576t", 1 << 60),
     ],
 )
 def test_bytes_are_read_as_people_write_them(text: object, expected: int) -> None:
@@ -41,7 +42,27 @@ def test_bytes_are_read_as_people_write_them(text: object, expected: int) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["1x", "", "g", "-1g", "1,5g", "1 gb x", "1gg", "1bb", "5ib", "1e9", None, True, [1], "١g", "9" * 19, "nan"]
+    "text",
+    [
+        "1x",
+        "",
+        "g",
+        "-1g",
+        "1,5g",
+        "1 gb x",
+        "1gg",
+        "1bb",
+        "5ib",
+        "1e9",
+        None,
+        True,
+        [1],
+        "١g",
+        "9" * 19,
+        "nan",
+        "1048577t",
+        (1 << 60) + 1,
+    ],
 )
 def test_other_bytes_are_refused(text: object) -> None:
     with pytest.raises(InputError, match="must be a number with an optional unit b, k, m, g or t"):
@@ -52,7 +73,7 @@ def test_a_refused_amount_names_variable_value_and_rule() -> None:
     with pytest.raises(InputError) as refused:
         parse_bytes("1x", "session_memory")
     assert refused.value.message == (
-        "session_memory: '1x': must be a number with an optional unit b, k, m, g or t, as in 512m or 16g."
+        "session_memory: '1x': must be a number with an optional unit b, k, m, g or t, as in 512m or 16g, and at most 1048576t."
     )
 
 

@@ -21,7 +21,8 @@ NAME = "must have 4 to 64 letters, digits, '-', '_' or '.', and must start and e
 OWNER = "must have 1 to 32 letters, digits, '-' or '_', and must start and end with a letter or digit"
 POOL = "must be a private IPv4 network of at least /27, as in 10.201.0.0/16"
 SIZE = "must be a whole number from 1 to 1000"
-AMOUNT = "must be a number with an optional unit b, k, m, g or t, as in 512m or 16g"
+AMOUNT = "must be a number with an optional unit b, k, m, g or t, as in 512m or 16g, and at most 1048576t"
+PATH = "must be a path on one line of at most 4096 characters, without control characters"
 CPUS = "must be a number with at most three decimals, as in 4 or 0.5"
 GPUS = "must be a whole number, or a fraction below 1 where the agents declare shares"
 VARIABLE = "must have letters, digits and '_' only, and must not start with a digit"
@@ -32,6 +33,7 @@ DOCKER_MOUNT = (
     "{source: /srv/data, target: /data}"
 )
 MOUNT = "must be a dictionary with source and target, and optionally type, mode, options, local"
+OPTIONS = "must be a dictionary of printable names and values"
 VOLUME = "must be a volume name of letters, digits, '-', '_' or '.'"
 DIRECTORY = "must be an absolute path, because it is a directory of the agents"
 APP_NAME = "must have lower-case letters, digits and '-' only, and must not be ssh"
@@ -89,6 +91,7 @@ def refusal(variables: dict[str, Any]) -> str:
         ("memory", "-1g", "'-1g'", AMOUNT),
         ("memory", "5m", "'5m'", "must be at least 6m"),
         ("memory", 0, "0", "must be at least 6m"),
+        ("memory", "1048577t", "'1048577t'", AMOUNT),
         ("shm", "0", "'0'", "must be greater than 0"),
         ("shm", "big", "'big'", AMOUNT),
         ("gpus", -1, "-1", GPUS),
@@ -142,8 +145,15 @@ def refusal(variables: dict[str, Any]) -> str:
             TARGET,
         ),
         ("mounts", [{**DATA, "target": "/opt/"}], "'/opt/'", TARGET),
-        ("mounts", [{**DATA, "target": "/a\nb"}], r"'/a\nb'", "must be a path without control characters"),
-        ("mounts", [{**DATA, "source": 7}], "7", "must be a path without control characters"),
+        ("mounts", [{**DATA, "target": "/a\nb"}], r"'/a\nb'", PATH),
+        ("mounts", [{**DATA, "target": "/a\tb"}], r"'/a\tb'", PATH),
+        ("mounts", [{**DATA, "target": "/a\x85b"}], r"'/a\x85b'", PATH),
+        ("mounts", ["/a\u2028b:/data"], r"'/a\u2028b'", PATH),
+        ("mounts", ["/a\u202eb:/data"], r"'/a\u202eb'", PATH),
+        ("mounts", [{**DATA, "source": "/" + "a" * 4096}], "'/" + "a" * 77 + "…", PATH),
+        ("mounts", [{**DATA, "source": 7}], "7", PATH),
+        ("mounts", [{"source": "v1", "target": "/v", "options": ["o"]}], "options: ['o']", OPTIONS),
+        ("mounts", [{"source": "v1", "target": "/v", "options": {"o\u2028": 1}}], r"options: {'o\u2028': 1}", OPTIONS),
         ("mounts", [{**DATA, "source": "a/b", "type": "volume"}], "'a/b'", VOLUME),
         ("mounts", [{**DATA, "source": "a b"}], "'a b'", VOLUME),
         ("mounts", [{**DATA, "source": "a/b"}], "'a/b'", DIRECTORY),

@@ -174,7 +174,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("name", "line\nbreak", f"'line\\nbreak': {NAME}."),
     ("name", "break\n", f"'break\\n': {NAME}."),
     ("shm", "2g", "'2g': must be at most session_memory, which is 1g."),
-    ("memory", "1x", "'1x': must be a number with an optional unit b, k, m, g or t, as in 512m or 16g."),
+    ("memory", "1x", "'1x': must be a number with an optional unit b, k, m, g or t, as in 512m or 16g"),
     ("cpus", "0", "'0': must be at least 0.01."),
     ("environment", {"BACKENDAI_ME": "1"}, "'BACKENDAI_ME': must not start with BACKENDAI_: the session sets these"),
     ("environment", {"A\nB": "1"}, f"'A\\nB': {VARIABLE}."),
