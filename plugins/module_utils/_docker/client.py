@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import traceback
 from typing import Any, Dict, List, Mapping, Sequence
 
@@ -108,18 +109,30 @@ class Engine(ContainerRequests, NetworkRequests):
             self._or_none(client.remove_volume, name)
 
 
+# What a thread hides is hidden from all.
+_LOADING = threading.Lock()
+
+
 def load_sdk(docker_host: str) -> Any:
-    """The Docker SDK, without paramiko, whose import takes as long as all the rest. Only ssh:// addresses need it."""
-    hidden = "paramiko" not in sys.modules and not docker_host.startswith("ssh://")
-    if hidden:
-        sys.modules["paramiko"] = None  # type: ignore[assignment]
-    try:
-        import docker
-    except ImportError as error:
-        raise LibraryError("docker", traceback.format_exc()) from error
-    finally:
+    """The Docker SDK, without paramiko, whose import takes as long as all the rest, until an address is an ssh:// address."""
+    is_by_ssh = docker_host.startswith("ssh://")
+    with _LOADING:
+        hidden = not is_by_ssh and not {"docker", "paramiko"} & sys.modules.keys()
         if hidden:
-            sys.modules.pop("paramiko", None)  # another thread may have done so
+            sys.modules["paramiko"] = None  # type: ignore[assignment]
+        try:
+            import docker
+
+            if is_by_ssh:
+                from docker.transport.sshconn import SSHHTTPAdapter
+
+                # The SDK may have been loaded without it.
+                docker.api.client.SSHHTTPAdapter = SSHHTTPAdapter
+        except ImportError as error:
+            raise LibraryError(error.name or "docker", traceback.format_exc()) from error
+        finally:
+            if hidden:
+                del sys.modules["paramiko"]
     return docker
 
 

@@ -8,6 +8,7 @@ import copy
 import math
 import re
 import socket
+import sys
 import threading
 import time
 from contextlib import closing, contextmanager
@@ -98,10 +99,10 @@ class Connection:
     @contextmanager
     def _asking(self, what: str, subject: str = "") -> Iterator[Any]:
         """Lend a client, and turn its error into one sentence: what failed, for which container, and why."""
-        # The SDK lets errors of this library through while it reads an answer.
+        # The SDK lets errors of these libraries through. The second is loaded for an ssh:// address.
         from urllib3.exceptions import HTTPError
 
-        errors = self._sdk.errors
+        errors, ssh_error = self._sdk.errors, getattr(sys.modules.get("paramiko"), "SSHException", HTTPError)
         try:
             client = self._borrow()
             with timed(what, subject):
@@ -112,7 +113,7 @@ class Connection:
             sentence = self._sentence(what, subject, error)
             kind = ConflictError if error.status_code == HTTP_CONFLICT else EngineError
             raise (TakenError if is_taken(sentence) else kind)(sentence, self.agent) from error
-        except (errors.DockerException, HTTPError, OSError) as error:  # requests' own errors are OSErrors
+        except (errors.DockerException, HTTPError, ssh_error, OSError) as error:  # requests' own errors are OSErrors
             kind = LateError if _root(error) == _LATE else UnreachableError
             raise kind(self._silence(subject, error), self.agent) from error
         # A client is not used again after an error: its connection may be in any state.
@@ -207,6 +208,7 @@ THE_IMAGE = "correct its image, or choose another"
 _SILENT = (
     (r"permission denied", "add the user to group docker, or become root"),
     (r"connection refused|no such file or directory|connection aborted", "start the engine"),
+    (r"known_hosts|authentication|unable to connect to port", "make sure that ssh logs in there without a question"),
 )
 
 _ADVICE = (
