@@ -62,10 +62,8 @@ def main() -> int:
     options = _options()
     # Read first: a missing or unreadable file stops the run before it has cost anything.
     before: Rows | None = json.loads(options.compare.read_text(encoding="utf-8"))["rows"] if options.compare else None
-    for part in ("placement.py", "lists.py", "queue_pass.py", "modules.py"):
-        subprocess.run([sys.executable, str(ROOT / "tests/bench" / part)], check=True)
-    if options.agents:
-        subprocess.run([sys.executable, str(ROOT / "tests/bench/boundary.py")], check=True)
+    parts = ["placement.py", "lists.py", "queue_pass.py", "modules.py", *(["boundary.py"] if options.agents else [])]
+    failed = failed_parts(parts)
     _play("playbooks/provision_agents.yml")
     # The sessions of a stopped run of this user hold what this run needs.
     _play("playbooks/terminate.yml", "-e", f"session_name=bench-{'[0-9a-f]' * 6}", "-e", "session_many=true")
@@ -78,7 +76,7 @@ def main() -> int:
                 floor, ours = functools.partial(agents.floor, size), functools.partial(agents.ours, size)
                 rows.update(_measure(f"{size} on 3", options.runs, floor, ours, None))
             rows.update(_growth("3", options.runs, agents.grown))
-        subprocess.run([sys.executable, str(ROOT / "tests/bench/networks.py")], check=True)
+        failed += failed_parts(["networks.py"])
     for agents in options.agents:
         rows.update(_many(agents))
     if options.plot:
@@ -88,7 +86,14 @@ def main() -> int:
         options.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     if before is not None:
         print(compared(before, rows))
-    return 0
+    if failed:
+        print(f"\nfailed, see its output above: {', '.join(failed)}")
+    return bool(failed)
+
+
+def failed_parts(parts: list[str], folder: Path = ROOT / "tests/bench") -> list[str]:
+    """Run each of these programs. Returns those that failed, such as by a budget: the others still measure."""
+    return [part for part in parts if subprocess.run([sys.executable, str(folder / part)], check=False).returncode]
 
 
 def _one_agent(options: argparse.Namespace) -> Rows:

@@ -79,6 +79,18 @@ def test_a_ratio_of_starts_is_that_of_the_same_round(monkeypatch: pytest.MonkeyP
     assert table({"agent1": "26.1.5"}, times).splitlines()[2:] == ["| 26.1.5 | bridge | 16 | 2.00 | 1.00, **0.50** |"]
 
 
+def test_a_part_that_misses_its_budget_does_not_stop_the_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    from bench import failed_parts
+
+    (tmp_path / "slow.py").write_text("raise SystemExit('over its budget')")
+    (tmp_path / "other.py").write_text(f"open({str(tmp_path / 'measured')!r}, 'w').close()")
+    assert failed_parts(["slow.py", "other.py"], tmp_path) == ["slow.py"]
+    assert (tmp_path / "measured").exists()
+
+
 def test_a_ratio_of_networks_is_that_of_the_same_round(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCH))
     from networks import HOSTS, received, table
