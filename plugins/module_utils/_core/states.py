@@ -49,5 +49,5 @@ HOLDING = frozenset({SCHEDULED, PREPARING, RUNNING, TERMINATING})
 
 def check_change(name: str, before: str, after: str) -> None:
     """Raise StateError for a change that the table does not allow."""
-    if after not in FOLLOWS[before]:
+    if after not in FOLLOWS.get(before, ()):
         raise StateError(f"Session {name} is {before or 'new'} and cannot become {after}.", name)

@@ -43,8 +43,8 @@ def begin(store: Store, owner: str, holder: Json, now: float, lease: float, *, t
 
     That pass then makes another round before it ends: what the caller has freed is used.
     """
-    found = store.query("SELECT holder, lease FROM pass WHERE owner = ?", (owner,))
-    if found and not takeover and found[0][1] >= now:
+    found = store.query("SELECT holder FROM pass WHERE owner = ? AND CAST(lease AS REAL) >= ?", (owner, now))
+    if found and not takeover:
         store.execute("UPDATE pass SET again = 1 WHERE owner = ?", (owner,))
         return read_holder(found[0][0]) or {}
     values = (owner, text_of(holder), now + lease)

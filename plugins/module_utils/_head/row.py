@@ -88,6 +88,11 @@ _UNREADABLE = "its request in the store is damaged: " + REMEDY
 MOST_DOCUMENTS = 16384
 
 
+def as_text(_cursor: object, values: Sequence[Any]) -> Tuple[Any, ...]:
+    """The values of a row. Bytes that are no text are escapes: a damaged row must not stop the commands for all sessions."""
+    return tuple(value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value for value in values)
+
+
 @lru_cache(maxsize=MOST_DOCUMENTS)
 def _parsed(kind: Type[Document], text: str) -> Any:
     """A request or a plan from its column: one decision reads the queue several times, and these documents never change."""
@@ -213,7 +218,7 @@ def row_of(values: Any) -> Row:
         try:
             pairs[name] = parse(pairs[name])
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-            # A damaged row must not stop the commands for all sessions. The labels of its containers say the rest.
+            # The labels of its containers say the rest.
             pairs[name] = None
     if pairs["state"] == PENDING and pairs["request"] is None:
         pairs["reason"] = _UNREADABLE

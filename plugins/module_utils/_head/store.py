@@ -26,7 +26,7 @@ from .._planning.capacity import held_in_all
 from .._planning.fair_share import Holding
 from .._planning.request import Request
 from .._planning.stored_request import checked_request
-from .row import COLUMNS, MOST_DOCUMENTS, REMEDY, SCHEMA, End, Requester, Row, read_sample, row_of, values_of
+from .row import COLUMNS, MOST_DOCUMENTS, REMEDY, SCHEMA, End, Requester, Row, as_text, read_sample, row_of, values_of
 from .state_folder import check_readable, is_filled, prepare
 
 FILE = "sessions.db"
@@ -70,6 +70,7 @@ class Store:
         self._path = path
         with self._errors():
             self._db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None)
+        self._db.text_factory, self._db.row_factory = bytes, as_text
         if is_whole:
             return
         with self.transaction():
@@ -79,13 +80,12 @@ class Store:
     @classmethod
     def copy(cls, folder: str) -> Store:
         """A copy in memory, whose changes are lost: of a store whose disk is full."""
-        made = cls(folder, read_only=True)
-        memory = sqlite3.connect(":memory:", isolation_level=None)
+        made, memory = cls(folder, read_only=True), cls.__new__(cls)
+        memory._open(":memory:", is_whole=True)
         with made._errors():
-            made._db.backup(memory)
-        made._db.close()
-        made._db = memory
-        return made
+            made._db.backup(memory._db)
+        made.close()
+        return memory
 
     @classmethod
     def in_memory(cls) -> Store:
@@ -145,8 +145,13 @@ class Store:
         self.book(row, row.created)
 
     def change(self, row: Row, state: str, now: float, reason: str) -> None:
-        """Move a session to another state, with its time and reason; all of ``row`` is saved."""
+        """Move a session to another state, with its time and reason; all of ``row`` is saved.
+
+        The history of a session that waited in vain says what is wrong with its request.
+        """
         check_change(row.name, row.state, state)
+        if row.state == PENDING and row.request is None:
+            self._note(row.id, now, PENDING, PENDING, row.reason)
         self._note(row.id, now, row.state, state, reason)
         row.state, row.reason, row.changed = state, reason, now
         if state not in LAUNCHING and state != TERMINATING:
@@ -161,8 +166,9 @@ class Store:
         self.save(row)
 
     def save(self, row: Row) -> None:
-        """Save the row as it is, without an entry in the history."""
+        """Save the row as it is, without an entry in the history. A request that cannot be used stays as it was found."""
         pairs = ", ".join(f"{name} = ?" for name in COLUMNS)
+        pairs = pairs.replace("request = ?", "request = coalesce(nullif(?, 'null'), request)")
         self._db.execute(f"UPDATE session SET {pairs} WHERE id = ?", (*values_of(row), row.id))
         self._record_launch(row)
 
@@ -300,7 +306,7 @@ class Store:
         """Keep a sample, unless the last one is only seconds old. Old samples are removed."""
         now = float(taken["time"])
         self.execute("DELETE FROM sample WHERE time < ?", (now - _OLDEST,))
-        last = self.query("SELECT max(time) FROM sample")[0][0]
+        last = self.query("SELECT max(time) FROM sample WHERE time < 1e11")[0][0]
         # A clock that was set back must not keep samples away until it has caught up.
         if last is None or not 0 <= now - last < _CLOSEST:
             self.execute("INSERT OR REPLACE INTO sample VALUES (?, ?)", (now, json.dumps(taken, sort_keys=True)))
@@ -317,7 +323,7 @@ class Store:
         self._db.execute(statement, values)
 
     def history(self, session_id: str) -> List[Json]:
-        query = "SELECT time, before, after, reason FROM history WHERE session = ? ORDER BY rowid"
+        query = "SELECT CAST(time AS REAL), before, after, reason FROM history WHERE session = ? ORDER BY rowid"
         names = ("time", "before", "after", "reason")
         return [dict(zip(names, values)) for values in self._db.execute(query, (session_id,))]
 

@@ -200,6 +200,55 @@ def test_a_waiting_session_with_a_damaged_request_takes_nothing_and_says_what_to
         assert store.find("train", "alice").reason == listed["other"]
 
 
+@pytest.mark.parametrize("text", ["{", json.dumps({**request().to_json(), "memory": -1})])
+def test_the_end_of_a_waiting_session_keeps_its_damaged_request_and_what_was_wrong_with_it(
+    tmp_path: Path, text: str
+) -> None:
+    head = Head(str(tmp_path))
+    with Store.opened(head.directory) as store:
+        assert launch(store, request(gpus=1), context(agent("a"))).verdict == "pending"
+        store.execute("UPDATE session SET request = ?", (text,))
+    [waiting] = list_all(head, owner="alice")["sessions"]
+    assert recorded(tmp_path / "sessions.db", "terminating", name="train")["session"]["state"] == states.CANCELLED
+    [ended] = list_all(head, owner="alice", ended=True)["sessions"]
+    assert waiting["reason"] in [entry["reason"] for entry in ended["history"]]
+    with Store.opened(head.directory) as store:
+        assert store.query("SELECT request FROM session") == [(text,)]
+
+
+# Columns of each table that commands read.
+TEXTS = [
+    *(("session", column) for column in ("name", "resource_group", "result", "reason", "request", "plan", "holder")),
+    *(("history", column) for column in ("time", "before", "after", "reason")),
+    *(("sample", column) for column in ("time", "document")),
+    *(("pass", column) for column in ("holder", "lease")),
+    ("requester", "login"),
+    ("holding", "owner"),
+]
+
+
+@pytest.mark.parametrize("value", ["X'7b22c3' || rowid", "CAST(X'7b22c3' || rowid AS BLOB)"], ids=["text", "bytes"])
+@pytest.mark.parametrize(("table", "column"), TEXTS, ids=map(".".join, TEXTS))
+def test_bytes_that_are_no_text_stop_no_command(path: Path, table: str, column: str, value: str) -> None:
+    head, holder = Head(str(path.parent)), {"user": "alice", "host": "desk", "pid": 4711}
+    assert begin(head, "alice", holder, 600)["begun"]
+    with Store.opened(head.directory) as store:
+        assert launch(store, request(name="waits", gpus=1), context(*AGENTS)).verdict == "pending"
+        store.add_sample(sample([], [], time.time()))
+        store.execute(f"UPDATE {table} SET {column} = {value}")
+    listed = list_all(head, owner="alice", ended=True, samples=3600)
+    assert len(listed["sessions"]) == 2
+    json.dumps(listed)
+    keep_up(head, "alice", [], 30, "1G")
+    assert begin(head, "alice", holder, 600)["begun"] == (column == "lease")
+    with Store.opened(head.directory) as store:
+        assert launch(store, request(name="other"), context(*AGENTS)).verdict == "placed"
+        decide(store, "alice", (), context(*AGENTS))
+    ended = [recorded(path, state, id=SESSION) for state in ("terminating", "terminated")]
+    json.dumps(ended)
+    assert [one["session"]["state"] for one in ended] == [states.TERMINATING, states.TERMINATED]
+
+
 @pytest.mark.parametrize("text", ["null", *UNKNOWN_HOLDERS])
 def test_an_unknown_holder_keeps_its_pass_until_its_lease_ends(tmp_path: Path, text: str) -> None:
     head, holder = Head(str(tmp_path)), {"user": "alice", "host": "desk", "pid": 4711}
