@@ -15,7 +15,7 @@ from .errors import InputError
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 # What follows computes with the digits, so there are few.
-_BYTES = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) ?(?:([kmgt])(?:i?b)?|b)?", re.IGNORECASE)
+_BYTES = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,9})?) ?(?:([kmgt])(?:i?b)?|b)?", re.IGNORECASE)
 LEAST_DISK = 16 << 20
 _CPUS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 

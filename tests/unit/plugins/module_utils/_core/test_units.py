@@ -35,6 +35,7 @@ GIB = 1 << 30
         ("0", 0),
         ("0.1k", 102),
         ("1048576t", 1 << 60),
+        (1 << 60, 1 << 60),
     ],
 )
 def test_bytes_are_read_as_people_write_them(text: object, expected: int) -> None:
