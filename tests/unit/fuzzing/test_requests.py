@@ -32,7 +32,7 @@ VALUES: tuple[tuple[str, Any], ...] = (
     ("mounts", [{"source": "v1", "target": "/v1", "local": "yes"}, {"source": "/a", "target": "/b/", "mode": "ro"}]),
     ("mounts", [{"source": "nas:/x", "target": "/x", "type": "nfs", "options": {"o": "soft"}}]),
     ("apps", [{"name": "lab", "port": "8888", "command": "lab", "ready": "/ready", "path": "/lab", "environment": {"A": "1"}}]),
-    ("secrets", [{"name": "token", "value": "x", "environment": "TOKEN"}]),
+    ("secrets", [{"name": "token", "value": "x", "environment": "T" * 255}]),
     ("roles", [{"name": "worker", "size": 2, "image": "a:1", "command": "run", "ready": "80/x", "environment": {"B": "1"}}]),
     ("environment", {"A": "<% rank %>", "B_1": 0.5}),
     ("command", "train"),
