@@ -83,6 +83,7 @@ def bytes_from(least: int) -> Callable[[str, Any], int]:
     return check
 
 
+check_shm = bytes_from(1)
 check_log_size = bytes_from(64 << 10)
 
 
@@ -103,13 +104,6 @@ def check_cpus(variable: str, value: Any) -> int:
     if millicpus < 10:
         raise InputError(variable, value, "must be at least 0.01")
     return millicpus
-
-
-def check_shm(variable: str, value: Any) -> int:
-    shm = parse_bytes(value, variable)
-    if shm < 1:
-        raise InputError(variable, value, "must be greater than 0")
-    return shm
 
 
 def check_gpus(variable: str, value: Any) -> float:

@@ -92,7 +92,7 @@ def refusal(variables: dict[str, Any]) -> str:
         ("memory", "5m", "'5m'", "must be at least 6m"),
         ("memory", 0, "0", "must be at least 6m"),
         ("memory", "1048577t", "'1048577t'", AMOUNT),
-        ("shm", "0", "'0'", "must be greater than 0"),
+        ("shm", "0", "'0'", "must be at least 1b"),
         ("shm", "big", "'big'", AMOUNT),
         ("gpus", -1, "-1", GPUS),
         ("gpus", 1.5, "1.5", GPUS),
