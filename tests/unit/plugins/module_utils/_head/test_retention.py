@@ -32,7 +32,8 @@ A = agent("a")
 
 
 def ended(store: Store, name: str, changed: float, state: str = states.CANCELLED) -> str:
-    row = Row(str(uuid.uuid5(uuid.NAMESPACE_DNS, name)), name, "alice", "default", states.PENDING)
+    identity = str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
+    row = Row(identity, name, "alice", "default", states.PENDING, request=request(name=name))
     store.add(row, changed - 1, "requested")
     if state != states.PENDING:
         store.change(row, state, changed, "over")

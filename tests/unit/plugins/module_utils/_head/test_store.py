@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def row(name: str = "train", owner: str = "alice", state: str = states.PENDING, **fields: Any) -> Row:
-    return Row("id-%s-%s" % (owner, name), name, owner, "default", state, **fields)
+    return Row("id-%s-%s" % (owner, name), name, owner, "default", state, **{"request": ASKED, **fields})
 
 
 def everything(folder: Path) -> dict[str, bytes]:
