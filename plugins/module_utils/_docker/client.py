@@ -127,7 +127,7 @@ def load_sdk(docker_host: str) -> Any:
                 from docker.transport.sshconn import SSHHTTPAdapter
 
                 # The SDK may have been loaded without it.
-                docker.api.client.SSHHTTPAdapter = SSHHTTPAdapter
+                docker.api.client.SSHHTTPAdapter = SSHHTTPAdapter  # type: ignore[attr-defined]
         except ImportError as error:
             raise LibraryError(error.name or "docker", traceback.format_exc()) from error
         finally:

@@ -45,6 +45,26 @@ with open(".ssh/known_hosts", "w") as known:
     known.write("[127.0.0.1]:%d %s %s" % (listener.getsockname()[1], key.get_name(), key.get_base64()))
 ask("ssh://alice@127.0.0.1:%d" % listener.getsockname()[1])
 """
+# Agents that are engines of this machine are connected to in threads: one begins while another hides paramiko.
+THREADS = """
+import builtins, threading
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import load_sdk
+
+imported, loaded = builtins.__import__, []
+other = threading.Thread(target=lambda: loaded.append(load_sdk("ssh://node2")))
+
+def import_beside_the_other(name, importer=None, *arguments):
+    found = imported(name, importer, *arguments)
+    if name == "docker" and importer is load_sdk.__globals__ and other.ident is None:
+        other.start()
+        other.join(0.3)
+    return found
+
+builtins.__import__ = import_beside_the_other
+load_sdk("unix:///no/such.sock")
+other.join()
+assert loaded
+"""
 
 
 def asked(home: Path, paramiko: str) -> list[str]:
@@ -69,3 +89,8 @@ def test_an_engine_is_asked_by_ssh_after_one_at_a_socket(tmp_path: Path) -> None
 def test_a_library_that_ssh_needs_is_named(tmp_path: Path) -> None:
     [message] = asked(tmp_path, "without")
     assert f"The Python {sys.executable} lacks the library paramiko; run " in message
+
+
+def test_threads_may_load_the_sdk_at_the_same_time() -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", THREADS], env=environment, check=True)

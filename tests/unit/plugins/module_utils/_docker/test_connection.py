@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import builtins
 import socket
-import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +15,7 @@ from docker.errors import APIError, NotFound
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_FOLDERS
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError, load_sdk
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError
 
 # The answer of Engine 26.1 as a manager of a Swarm whose leader has Engine 20.10, seen over three agents of several releases.
 OLDER_LEADER = "rpc error: code = Unimplemented desc = unknown method %s for service docker.swarmkit.v1.Control"
@@ -81,21 +79,6 @@ def test_a_hasty_connection_has_clients_of_its_own(monkeypatch: pytest.MonkeyPat
     assert (made, hasty.agent) == ([60, 60, 30], "agent2")
     Engine("unix:///nowhere", 5).hasty(30).info()
     assert made[-1] == 5
-
-
-def test_threads_may_load_the_sdk_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Agents that are engines of this machine are connected to in threads, and each hides paramiko for a moment."""
-    imported = builtins.__import__
-
-    def import_beside_another_thread(name: str, *arguments: Any) -> Any:
-        found = imported(name, *arguments)
-        if name == "docker":
-            sys.modules.pop("paramiko")
-        return found
-
-    monkeypatch.delitem(sys.modules, "paramiko", raising=False)
-    monkeypatch.setattr(builtins, "__import__", import_beside_another_thread)
-    assert load_sdk("unix:///nowhere") is docker
 
 
 def test_a_timeout_of_a_socket_is_late_before_python_3_10(monkeypatch: pytest.MonkeyPatch) -> None:
