@@ -117,7 +117,9 @@ class GpuHealth(Document):
 class Agent:
     """An agent as the scheduler sees it: capacity after reservations, and what its engine reports.
 
-    ``may_return`` is false if the agent cannot be used and waiting changes nothing: it must be repaired.
+    ``may_return`` is false if the agent cannot be used and waiting changes nothing: it must be repaired. ``image`` is the reference
+    that its report is about. ``image_id`` is empty if the agent does not have that image, and ``image_made`` and ``image_owner`` if
+    it was not made of a container of a session.
     """
 
     name: str
@@ -136,6 +138,7 @@ class Agent:
     mtu: int = 1500
     swarm: str = ""
     node: str = ""
+    manager: bool = False
     managers: Tuple[str, ...] = ()
     routes: Tuple[str, ...] = ()
     needed_addresses: Tuple[str, ...] = ()
@@ -144,6 +147,10 @@ class Agent:
     names: Tuple[str, ...] = ()
     containers: Tuple[ObservedContainer, ...] = ()
     network_sessions: Tuple[str, ...] = ()
+    image: str = ""
+    image_id: str = ""
+    image_made: str = ""
+    image_owner: str = ""
     image_architecture: str = ""
     paths: Mapping[str, bool] = field(default_factory=dict)
     address: str = ""
@@ -169,7 +176,7 @@ class Agent:
         """An agent from its report. Only an active member has a Swarm."""
         swarm = (data.get("engine") or {}).get("swarm") or {}
         joined = swarm if swarm.get("state") == "active" else {}
-        networks, capacity = data.get("networks") or (), data.get("capacity") or {}
+        networks, capacity, image = data.get("networks") or (), data.get("capacity") or {}, data.get("image") or {}
         found = {
             # The rules of a report know only these parts of it. Anything else there was not checked.
             **{name: capacity.get(name) for name in ("millicpus", "memory", "gpus", "cpu_ids")},
@@ -177,9 +184,12 @@ class Agent:
             "mtu": data.get("mtu") or None,
             "swarm": joined.get("cluster_id"),
             "node": swarm.get("node_id"),
+            "manager": joined.get("manager"),
             "managers": joined.get("managers"),
             "subnets": [subnet for network in networks for subnet in network.get("subnets") or ()],
             "network_sessions": [network["session"] for network in networks if network.get("session")],
-            "image_architecture": (data.get("image") or {}).get("architecture"),
+            "image": image.get("reference"),
+            "image_id": image.get("id") if image.get("present") else None,
+            **{f"image_{name}": image.get(name) for name in ("made", "owner", "architecture")},
         }
         return decoded(cls, {**data, **found})

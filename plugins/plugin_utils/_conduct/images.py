@@ -22,10 +22,11 @@ from ...module_utils._core.errors import StateError
 from ...module_utils._core.image_reference import registry_of
 from ...module_utils._core.model import Plan
 from ...module_utils._core.units import show_bytes
-from ...module_utils._planning.deployment import Deployment
+from ...module_utils._planning.deployment import image_is_settled, is_permitted
 from .. import _direct_call as direct_call
 from .._other_hosts import OtherHosts
 from .._registry_login import login_for
+from .placed import Placed
 from .play import Play
 
 ARCHIVE, PREFIX = "image.tar", "image-"
@@ -54,18 +55,20 @@ class Wanted:
     rivals: Sequence[str] = ()
 
     @classmethod
-    def of_session(cls, play: Play, plan: Plan, work: Deployment, deadline: int) -> List[Wanted]:
-        """The images of a session that an agent may lack."""
+    def of_session(cls, play: Play, placed: Placed, plan: Plan) -> List[Wanted]:
+        """The images of a session that an agent may lack. A repair makes what was there, with no newer image of the same name."""
+        request, reached = placed.asked.request, [agent for agent in placed.agents if agent.reachable]
+        is_again = placed.outcome != "placed" and request.pull == image_distribution.ALWAYS
         given = {key: str(play.value("session_registry" + key) or "") for key in ("", "_username", "_password")}
-        settled = {plan.session.image} if work.image_is_settled else set()
+        settled = {plan.session.image} if image_is_settled(plan, placed.agents, request.pull) else set()
         return [
             cls(
                 name,
                 needing=needing,
-                asked=work.image_asked,
-                pull=work.image_pull,
-                rivals=work.image_rivals,
-                deadline=deadline,
+                asked=[agent.name for agent in reached],
+                pull=image_distribution.MISSING if is_again else request.pull,
+                rivals=[agent.name for agent in reached if is_permitted(plan, agent)],
+                deadline=request.pull_timeout,
                 login=login_to(name, given[""] or "docker.io", given["_username"], given["_password"]),
             )
             for name, needing in plan.images.items()

@@ -15,7 +15,7 @@ from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, SessionError, TakenError
 from ...module_utils._core.model import Plan
 from ...module_utils._planning.batch_result import FAILURE
-from ...module_utils._planning.deployment import Deployment, lost_agents, network_patience
+from ...module_utils._planning.deployment import lost_agents, network_host, network_patience
 from .. import _trace as trace
 from .._artifacts import Artifacts
 from . import resize
@@ -66,10 +66,10 @@ def launch(play: Play, asked: Asked, reports: Reports) -> Launched:
         if not play.check:
             clean(play, reports, placed.decision.get("fenced") or {})
             remove(play, reports, placed.decision.get("remove") or ())
-        if placed.plan is None or placed.work is None:
+        if placed.plan is None:
             return _waiting(play, placed)
         try:
-            return _deployed(play, placed, placed.plan, placed.work, reports)
+            return _deployed(play, placed, placed.plan)
         except PlacedAgainError as error:
             taken = error.message
             avoided = avoided.and_those_of(placed.plan)
@@ -77,11 +77,11 @@ def launch(play: Play, asked: Asked, reports: Reports) -> Launched:
     raise SessionError(f"Session {asked.request.name} was not launched: {taken}")
 
 
-def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
+def carry_out(play: Play, placed: Placed, plan: Plan) -> str:
     """Every step that makes a plan real, in order. Returns where the time went."""
     request, made = placed.asked.request, placed.made(plan)
     prove_folders(play, plan)
-    images = Wanted.of_session(play, plan, work, request.pull_timeout)
+    images = Wanted.of_session(play, placed, plan)
     check_exist(play, images)
     for wanted in images:
         distribute(play, wanted)
@@ -91,7 +91,7 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
     if placed.removed:
         resize.remove_strangers(play, placed, plan)
     if placed.makes_containers:
-        create(play, plan, work, made)
+        create(play, plan, network_host(plan, placed.agents, play.head), made)
         start(play, plan, request, made)
     # What starts again as a whole has its files already.
     if placed.outcome == "repair" and len(placed.decision.get("missing") or ()) < len(plan.containers):
@@ -106,7 +106,7 @@ def carry_out(play: Play, placed: Placed, plan: Plan, work: Deployment) -> str:
 
 
 @contextmanager
-def undoing(play: Play, placed: Placed, plan: Plan, work: Deployment, reports: Reports) -> Iterator[None]:
+def undoing(play: Play, placed: Placed, plan: Plan) -> Iterator[None]:
     """Remove everything of a launch that fails, record why, and raise SessionError, or PlacedAgainError if another place may do."""
     try:
         yield
@@ -114,7 +114,7 @@ def undoing(play: Play, placed: Placed, plan: Plan, work: Deployment, reports: R
         # Also after a bug: nothing of the launch may stay.
         code = str(getattr(error, "code", ""))
         reason = error.message if isinstance(error, ComputeError) else f"{type(error).__name__}: {error}"
-        logs, lost = _remove_launch(play, placed, plan, work, reports)
+        logs, lost = _remove_launch(play, placed, plan)
         if placed.added:
             resize.undo(play, placed, plan)
         left = [agent for agent in lost if agent in plan.agents]
@@ -131,14 +131,14 @@ def undoing(play: Play, placed: Placed, plan: Plan, work: Deployment, reports: R
         raise failure from error
 
 
-def _deployed(play: Play, placed: Placed, plan: Plan, work: Deployment, reports: Reports) -> Launched:
+def _deployed(play: Play, placed: Placed, plan: Plan) -> Launched:
     """Carry out the plan if something is missing, and show the session."""
     explanation, files = "", []
     if placed.deploys and not play.check:
-        with undoing(play, placed, plan, work, reports):
+        with undoing(play, placed, plan):
             if placed.restarts_all:
                 stop(play, plan)
-            explanation = carry_out(play, placed, plan, work)
+            explanation = carry_out(play, placed, plan)
         play.notify(placed.repair, placed.session)
     elif placed.outcome == "running":
         files = restore_files(play, placed.listed(plan), placed.session)
@@ -152,9 +152,7 @@ def _deployed(play: Play, placed: Placed, plan: Plan, work: Deployment, reports:
     return Launched(placed, bool(placed.decision.get("changed") or files or has_changed))
 
 
-def _remove_launch(
-    play: Play, placed: Placed, plan: Plan, work: Deployment, reports: Reports
-) -> Tuple[List[Json], Sequence[str]]:
+def _remove_launch(play: Play, placed: Placed, plan: Plan) -> Tuple[List[Json], Sequence[str]]:
     """Remove the containers and the network of a launch. Returns their logs, and the agents that may still hold something of it."""
     session, is_new = plan.session.id, placed.outcome == "placed"
     own = {"sessions": [session], "launch": plan.session.launch}
@@ -163,9 +161,10 @@ def _remove_launch(
             play.tried_on_each(plan.agents, "logs.read", lambda _agent: {**_LOGS, "session": session}) if is_new else {}
         )
         removed = play.tried_on_each(plan.agents, "containers.absent", lambda _agent: own)
-        lost = lost_agents(reports.statuses, [agent for agent, answer in removed.items() if answer.get("failure")])
+        lost = lost_agents(placed.agents, [agent for agent, answer in removed.items() if answer.get("failure")])
         if is_new:
-            play.tried(work.network_host, "network.absent", {"sessions": [session], "deadline": network_patience(lost)})
+            host = network_host(plan, placed.agents, play.head)
+            play.tried(host, "network.absent", {"sessions": [session], "deadline": network_patience(lost)})
     return [{"logs": answer["logs"]} for answer in logs.values() if answer.get("logs")], lost
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import List, Mapping
 
-from ...module_utils._agents.swarm_plan import read_agents
 from ...module_utils._core import arrival
 from ...module_utils._core.constants import HOST, LABEL_SESSION, MULTI_NODE
 from ...module_utils._core.documents import Json
@@ -28,7 +27,7 @@ def fence(play: Play, reports: Reports, loss: Json) -> None:
         raise StateError("No manager of the Swarm answers, so no container is made elsewhere.", play.head)
     with play.phase("fence"):
         options = {"nodes": loss["nodes"], "removes": bool(loss["shared"])}
-        play.on(str(manager["name"]), "swarm.fence", options)
+        play.on(manager, "swarm.fence", options)
 
 
 def clean(play: Play, reports: Reports, fenced: Mapping[str, Json]) -> None:
@@ -60,7 +59,7 @@ def _clean(play: Play, reports: Reports, agent: str, found: Json) -> None:
     if sessions:
         play.on(agent, "containers.absent", {"sessions": sessions, "network": True})
     # None leaves a Swarm because the store says so: an agent that answers says itself that it is in none.
-    known = [one for one in read_agents(reports.agents) if one.name == agent and one.reachable]
+    known = [one for one in reports.statuses if one.name == agent and one.reachable]
     rejoins = bool(found["rejoins"]) and any(not (one.swarm or one.managers) for one in known)
     node = _rejoin(play, reports, agent) if rejoins else ""
     play.on_head("queue.cleaned", {"agent": agent, "sessions": sessions, "node": node})
@@ -75,13 +74,12 @@ def _rejoin(play: Play, reports: Reports, agent: str) -> str:
 
     The Swarm has removed the node. What other sessions still run there on overlay networks is cut off: it is stopped first.
     """
-    manager = _manager(reports)
-    if not manager:
+    lead = _manager(reports)
+    if not lead:
         raise StateError(f"No manager of the Swarm answers: {_REMEDY}", agent)
     cut_off = _sessions_on_overlays(reports, agent)
     if cut_off:
         play.on(agent, "containers.stopped", {"sessions": cut_off})
-    lead = str(manager["name"])
     known = play.on(lead, "swarm.describe", {"tokens": True})
     place = known["swarm"]
     play.on(agent, "swarm.leave", {})
@@ -99,9 +97,6 @@ def _sessions_on_overlays(reports: Reports, agent: str) -> List[str]:
     return sorted(overlays)
 
 
-def _manager(reports: Reports) -> Json:
-    """The report of a manager that answers; empty without one."""
-    swarms = [
-        (report, (report.get("engine") or {}).get("swarm") or {}) for report in reports.agents if report["reachable"]
-    ]
-    return next((report for report, swarm in swarms if swarm.get("manager") and swarm.get("state") == "active"), {})
+def _manager(reports: Reports) -> str:
+    """A manager that answers; empty without one."""
+    return next((agent.name for agent in reports.statuses if agent.reachable and agent.manager), "")

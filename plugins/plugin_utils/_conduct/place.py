@@ -16,7 +16,7 @@ from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import PendingError, StateError
 from ...module_utils._core.waiting import deadline_in, wait_until
 from ...module_utils._planning.agreement import check_agreement
-from ...module_utils._planning.deployment import deployment, lease_seconds
+from ...module_utils._planning.deployment import lease_seconds
 from ...module_utils._planning.plan import with_user_environment
 from ...module_utils._planning.request import Request
 from ...module_utils._planning.secret_rules import SECRETS
@@ -166,18 +166,16 @@ def _decided(play: Play, options: Json) -> Json:
 
 
 def _with_plan(play: Play, placed: Placed, reports: Reports) -> Placed:
-    """The decision with its plan, which is compared with the request, and with the work of each host."""
+    """The decision with its plan, which is compared with the request."""
     request = placed.asked.request
     plan = arrival.plan(placed.decision["plan"], play.head)
-    check_agreement(plan, request, [status.name for status in reports.statuses], play.head)
+    check_agreement(plan, request, [agent.name for agent in reports.statuses], play.head)
     plan = with_user_environment(plan, render_environment(request, plan))
-    is_repair = placed.outcome != "placed"
-    work = deployment(plan, reports.statuses, head=play.head, pull=request.pull, is_repair=is_repair)
-    if (not is_repair or placed.former_size) and plan.network.driver == "overlay":
+    if (placed.outcome == "placed" or placed.former_size) and plan.network.driver == "overlay":
         # Other containers on these agents could send frames into its network.
         lacking = unguarded(reports.agents, plan.agents)
         play.warn(UNGUARDED % ", ".join(lacking) if lacking else "")
-    return replace(placed, plan=plan, work=work)
+    return replace(placed, plan=plan, agents=reports.statuses)
 
 
 def shown(play: Play, placed: Placed, files: Sequence[str] = ()) -> List[str]:

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, List, Mapping, Tuple
+from typing import Any, List, Mapping, Sequence, Tuple
 
 from ...module_utils._core.documents import Json
 from ...module_utils._core.model import Plan
+from ...module_utils._core.reports import Agent
 from ...module_utils._core.topology import without_apps
 from ...module_utils._planning.allocation import checked_folders
-from ...module_utils._planning.deployment import Deployment
 from ...module_utils._planning.request import Request
 from .. import _notification as notification
 
@@ -48,12 +48,15 @@ class Asked:
 
 @dataclass(frozen=True)
 class Placed:
-    """The decision of the head about a session. ``plan`` and ``work`` are None while it waits; ``decision`` is the head's answer."""
+    """The decision of the head about a session.
+
+    ``plan`` is None while it waits; ``decision`` is the head's answer, by the reports of ``agents``.
+    """
 
     asked: Asked
     decision: Json
     plan: Plan | None = None
-    work: Deployment | None = None
+    agents: Sequence[Agent] = ()
 
     @property
     def outcome(self) -> str:

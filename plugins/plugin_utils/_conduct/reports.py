@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -17,8 +18,8 @@ from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
 from ...module_utils._core.names import ALL_OWNERS
+from ...module_utils._core.reports import Agent
 from ...module_utils._planning.catalogue import lacks
-from ...module_utils._planning.deployment import AgentStatus
 from ...module_utils._text.metrics import metrics_text
 from .._documented import documented
 from .._holder import login
@@ -79,9 +80,9 @@ class Reports:
     agents: List[Json]
     lacks: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    @property
-    def statuses(self) -> List[AgentStatus]:
-        return [AgentStatus.from_report(report) for report in self.agents]
+    @cached_property
+    def statuses(self) -> List[Agent]:
+        return [Agent.from_json(report) for report in self.agents]
 
     @property
     def reachable(self) -> List[str]:

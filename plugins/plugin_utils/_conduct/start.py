@@ -10,7 +10,6 @@ from typing import Dict, List, Sequence, Tuple
 from ...module_utils._core.documents import Json
 from ...module_utils._core.model import Plan
 from ...module_utils._core.topology import kept_apps, waves
-from ...module_utils._planning.deployment import Deployment
 from ...module_utils._planning.request import Request
 from ...module_utils._planning.secret_rules import SECRETS
 from ...module_utils._text.views import session_document
@@ -29,17 +28,17 @@ _NO_KEYS = (
 )
 
 
-def create(play: Play, plan: Plan, work: Deployment, made: Plan) -> None:
+def create(play: Play, plan: Plan, network_host: str, made: Plan) -> None:
     """Create the network, on its host before the containers there, and the containers in ``made``, which the session lacks."""
-    is_apart = work.network_host not in plan.agents
+    is_apart = network_host not in plan.agents
     if is_apart:
         with play.phase("network"):
-            play.on(work.network_host, "network.present", {"plan": plan.to_short_json()})
+            play.on(network_host, "network.present", {"plan": plan.to_short_json()})
     with play.phase("create", made):
 
         def options(agent: str) -> Json:
             own = {"plan": plan.part(agent)}
-            return own if is_apart else {**own, "network": agent == work.network_host}
+            return own if is_apart else {**own, "network": agent == network_host}
 
         created = play.on_each(_busy(plan, made), "containers.created", options)
     if not is_apart:

@@ -11,10 +11,8 @@ import pytest
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._planning.deployment import (
-    AgentStatus,
-    Deployment,
-    deployment,
     image_is_settled,
     lease_seconds,
     lost_agents,
@@ -26,8 +24,8 @@ BRIDGE = plan(request(cluster_size=2))
 OVERLAY = plan(request(cluster_size=3), "bbc")
 
 
-def status(name: str, **fields: Any) -> AgentStatus:
-    known = AgentStatus(name, swarm="swarm1", image="reference", image_id="sha256:1", groups=("default",))
+def status(name: str, **fields: Any) -> Agent:
+    known = Agent(name, swarm="swarm1", image="reference", image_id="sha256:1")
     return replace(known, **fields)
 
 
@@ -36,21 +34,21 @@ def test_a_status_is_read_from_a_report() -> None:
         "name": "a",
         "reachable": True,
         "group": "default,gpu",
-        "engine": {"swarm": {"cluster_id": "swarm1", "manager": True}},
+        "engine": {"swarm": {"state": "active", "cluster_id": "swarm1", "manager": True}},
         "image": {"reference": "env:1", "present": True, "id": "sha256:1", "made": "2026-03-01", "owner": "alice"},
     }
-    known = ("a", True, "swarm1", True, "env:1", "sha256:1", "2026-03-01", "alice", ("default", "gpu"))
-    assert AgentStatus.from_report(report) == AgentStatus(*known)
+    image = {"image": "env:1", "image_id": "sha256:1", "image_made": "2026-03-01", "image_owner": "alice"}
+    assert Agent.from_json(report) == Agent("a", group="default,gpu", swarm="swarm1", manager=True, **image)
 
 
 def test_an_image_that_an_agent_lacks_has_no_id() -> None:
     report = {"name": "a", "image": {"reference": "env:1", "present": False, "id": "sha256:1"}}
-    assert AgentStatus.from_report(report).image_id == ""
+    assert Agent.from_json(report).image_id == ""
 
 
 def test_the_report_of_a_host_that_cannot_be_reached_is_enough() -> None:
     report = {"name": "a", "group": "default", "reachable": False, "reason": "timed out"}
-    assert AgentStatus.from_report(report) == AgentStatus("a", reachable=False, groups=("default",))
+    assert Agent.from_json(report) == Agent("a", reachable=False, reason="timed out")
 
 
 @pytest.mark.parametrize(
@@ -66,23 +64,23 @@ def test_the_report_of_a_host_that_cannot_be_reached_is_enough() -> None:
     ],
 )
 def test_a_manager_that_answers_makes_the_overlay(managers: str, lost: str, head: str, host: str) -> None:
-    statuses = [status(name, is_manager=name in managers, reachable=name not in lost) for name in "abc"]
+    statuses = [status(name, manager=name in managers, reachable=name not in lost) for name in "abc"]
     assert network_host(OVERLAY, statuses, head) == host
 
 
 def test_a_manager_with_containers_makes_the_overlay() -> None:
     """It does so with the task that creates its containers: the session needs no task for the network alone."""
-    statuses = [status("a", is_manager=True), status("b"), status("c", is_manager=True)]
-    assert deployment(OVERLAY, statuses, head="a").network_host == "c"
+    statuses = [status("a", manager=True), status("b"), status("c", manager=True)]
+    assert network_host(OVERLAY, statuses, head="a") == "c"
 
 
 def test_a_manager_of_another_swarm_makes_no_overlay() -> None:
-    statuses = [status("a", is_manager=True, swarm="swarm2"), status("b"), status("c", is_manager=True)]
+    statuses = [status("a", manager=True, swarm="swarm2"), status("b"), status("c", manager=True)]
     assert network_host(OVERLAY, statuses, "a") == "c"
 
 
 def test_the_agent_of_main1_makes_the_bridge() -> None:
-    assert network_host(BRIDGE, [status("b", is_manager=True), status("a")], "b") == "a"
+    assert network_host(BRIDGE, [status("b", manager=True), status("a")], "b") == "a"
 
 
 @pytest.mark.parametrize(
@@ -124,13 +122,13 @@ def test_a_lost_agent_shortens_the_removal_of_networks(
         ),
         (
             "missing",
-            [status("a", image_made="9", groups=("other",)), *(status(one, image_made="2026-03-01") for one in "bc")],
+            [status("a", image_made="9", group="other"), *(status(one, image_made="2026-03-01") for one in "bc")],
             True,
         ),
     ],
 )
 def test_an_image_is_settled_when_all_agents_of_the_session_have_the_same(
-    pull: str, statuses: list[AgentStatus], is_settled: bool
+    pull: str, statuses: list[Agent], is_settled: bool
 ) -> None:
     assert image_is_settled(OVERLAY, statuses, pull) is is_settled
 
@@ -149,31 +147,9 @@ def test_an_image_is_settled_when_all_agents_of_the_session_have_the_same(
         ({"grace": 3600}, [status("a")], 4200),
     ],
 )
-def test_a_lease_covers_all_that_a_launch_may_wait_for(
-    variables: Json, statuses: list[AgentStatus], seconds: int
-) -> None:
+def test_a_lease_covers_all_that_a_launch_may_wait_for(variables: Json, statuses: list[Agent], seconds: int) -> None:
     wanted = request(**{"bootstrap_timeout": 30, "pull_timeout": 1000, "grace": 0, **variables})
     assert lease_seconds(wanted, statuses, launch_timeout=600) == seconds
-
-
-def test_a_deployment_names_the_part_of_every_host() -> None:
-    statuses = [status("a", is_manager=True), status("b"), status("c"), status("d", reachable=False)]
-    assert deployment(OVERLAY, statuses, head="a") == Deployment(
-        network_host="a",
-        image_is_settled=True,
-        image_asked=("a", "b", "c"),
-        image_rivals=("a", "b", "c"),
-        image_pull="missing",
-    )
-
-
-@pytest.mark.parametrize(
-    ("pull", "is_repair", "effective"),
-    [("always", False, "always"), ("always", True, "missing"), ("never", True, "never"), ("missing", False, "missing")],
-)
-def test_a_repair_never_fetches_a_newer_image(pull: str, is_repair: bool, effective: str) -> None:
-    found = deployment(BRIDGE, [status("a")], head="a", pull=pull, is_repair=is_repair)
-    assert found.image_pull == effective
 
 
 def test_an_agent_needs_only_the_image_of_its_own_roles() -> None:

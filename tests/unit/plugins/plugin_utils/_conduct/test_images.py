@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 from ansible import constants
 from conducted import conducted, options_of
+from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import images
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.images import Wanted, check_exist, distribute
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.placed import Asked, Placed
 
 NAME = "train:2"
 
@@ -152,3 +155,14 @@ def test_an_image_of_a_role_that_exists_nowhere_is_refused_before_another_is_pul
     else:
         check_exist(run, both)
     assert {name for _host, name, _options in run.asked} <= {"image.describe", "image.ask"}
+
+
+@pytest.mark.parametrize(
+    ("pull", "outcome", "effective"),
+    [("always", "placed", "always"), ("always", "repair", "missing"), ("never", "repair", "never")],
+)
+def test_a_repair_never_fetches_a_newer_image(pull: str, outcome: str, effective: str) -> None:
+    asked = request(pull=pull)
+    placed = Placed(Asked(asked), {"outcome": outcome}, agents=[Agent("a"), Agent("b", reachable=False)])
+    [wanted] = Wanted.of_session(play({"a": ""}), placed, plan(asked, "a"))
+    assert (wanted.pull, wanted.asked, wanted.rivals) == (effective, ["a"], ["a"])

@@ -92,7 +92,7 @@ def test_leftovers_of_other_sessions_that_stay_are_no_failure() -> None:
     assert terminate(play, "gone").changed is True, "in check mode, their removal is a change"
 
 
-@pytest.mark.parametrize(("held", "patience"), [([], 3), ([{"session": "old"}], 30)])
+@pytest.mark.parametrize(("held", "patience"), [([], 3), ([{"id": "one", "session": "old"}], 30)])
 def test_a_command_does_not_wait_again_for_networks_that_an_earlier_one_has_left(
     held: list[Json], patience: int
 ) -> None:
