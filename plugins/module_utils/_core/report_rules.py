@@ -288,7 +288,6 @@ DECISION = {
     "new_limits": [_NAME],
     "remove": [UUID],
     "former_size": whole(MOST),
-    "expected_start": or_none(a_number),
     "fenced": _FENCED,
 }
 LOSSES = {

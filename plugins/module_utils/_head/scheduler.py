@@ -23,8 +23,8 @@ from .._planning.addresses import NO_SUBNET
 from .._planning.allocation import Allocation, check_folders
 from .._planning.placement import Placement, Shortfall, host_places, rdma_places
 from .._planning.plan import PlanInputs, build_plan, mtu_for, relaunched
-from .._planning.policy import SitePolicy
-from .._planning.policy_rules import check_policy, check_waiting, in_permitted_group, owns_volumes, permitted_folders
+from .._planning.policy import OWN, SitePolicy
+from .._planning.policy_rules import check_policy, check_waiting, in_permitted_group, permitted_folders
 from .._planning.request import Request
 from .._planning.request_checks import check_group
 from .._planning.resizing import added_since, is_resize
@@ -51,10 +51,9 @@ class Decision:
     controller works on the session). ``missing`` are hostnames to repair, ``remove`` the IDs of ended sessions that still
     hold something. ``new_limits``: lifetime and idle timeout, if the request has them with another
     value than the running session, ``has_next_command``: another batch command, which is run now.
-    ``expected_start`` is when a session that waits will probably start. ``former_size`` is 0 unless a size changes; ``added`` are
-    the containers that the session did not have before, ``removed`` the hostnames and agents of those that are not in the plan any
-    more. ``moves`` are the containers that get another agent, and ``fenced`` the agents that may have old containers;
-    ``restarts_all``: all containers are stopped first.
+    ``former_size`` is 0 unless a size changes; ``added`` are the containers that the session did not have before, ``removed`` the
+    hostnames and agents of those that are not in the plan any more. ``moves`` are the containers that get another agent, and
+    ``fenced`` the agents that may have old containers; ``restarts_all``: all containers are stopped first.
     """
 
     verdict: str
@@ -67,7 +66,6 @@ class Decision:
     new_limits: Tuple[str, ...] = ()
     has_next_command: bool = False
     failed_apps: Tuple[str, ...] = ()
-    expected_start: float | None = None
     former_size: int = 0
     added: Tuple[str, ...] = ()
     removed: Tuple[Tuple[str, str], ...] = ()
@@ -283,9 +281,8 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context, is_ne
         if is_new:
             waiting = [one for one in store.live({states.PENDING}) if one.owner == row.owner and one.id != row.id]
             check_waiting(context.site, request, len(waiting))
-        start = turns.starts({row.id}).get(row.id)
-        reason = with_start(placement.reason, start)
-        return replace(_wait(store, row, reason, remove), is_new=is_new, expected_start=start)
+        reason = with_start(placement.reason, turns.starts({row.id}).get(row.id))
+        return replace(_wait(store, row, reason, remove), is_new=is_new)
     try:
         _check_kept(store, request, context)
         check_policy(context.site, request)
@@ -331,7 +328,7 @@ def _planned(row: Row, request: Request, placement: Placement, allocation: Alloc
         mtu=mtu_for(placement.mode, context.agents, placement.agents),
         fabric=allocation.fabric(request),
         began=context.now,
-        own_volumes=owns_volumes(context.site, request.owner),
+        own_volumes=OWN in context.site.limits_for(request.owner, "volumes"),
         taken_names=context.taken_names,
         rdma_ports=rdma_places(context.agents, request.fabric, request.network == HOST),
         permitted_folders=permitted_folders(context.site, request),

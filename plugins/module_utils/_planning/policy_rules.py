@@ -23,13 +23,13 @@ from .policy import NONE, OWN, PLAIN, SitePolicy
 from .request import Request
 
 Check = Callable[[Request, Any], None]
-# How an amount is shown, and what it is called.
-_SHOWN: Dict[str, Tuple[Callable[[Any], str], str]] = {
-    "sessions": (str, "sessions"),
-    "containers": (str, "containers"),
-    "cpus": (show_cpus, "CPUs"),
-    "memory": (show_bytes, "memory"),
-    "gpus": (lambda amount: f"{amount:g}", "GPUs"),
+# How an amount is shown, what it is called, and the variable and the field of a request that ask for it.
+_SHOWN: Dict[str, Tuple[Callable[[Any], Any], str, str, str]] = {
+    "sessions": (str, "sessions", "session_name", "name"),
+    "containers": (int, "containers", "session_cluster_size", "size"),
+    "cpus": (show_cpus, "CPUs", "session_cpus", "millicpus"),
+    "memory": (show_bytes, "memory", "session_memory", "memory"),
+    "gpus": ("{:g}".format, "GPUs", "session_gpus", "gpus"),
 }
 QUOTAS = tuple(_SHOWN)
 # Fractions of GPUs are added up.
@@ -66,7 +66,7 @@ def shown(name: str, amount: Any) -> str:
     >>> shown("memory", 1 << 30), shown("gpus", 0.5)
     ('1g', '0.5')
     """
-    return _SHOWN[name][0](amount)
+    return str(_SHOWN[name][0](amount))
 
 
 def check_policy(policy: SitePolicy, request: Request) -> None:
@@ -81,8 +81,7 @@ def check_policy(policy: SitePolicy, request: Request) -> None:
             if limit is not None and amount > limit + _TOLERANCE:
                 rule = "makes %s %s in all, and the policy of this site permits %s %s at a time"
                 values = (shown(name, amount), _SHOWN[name][1], whose, shown(name, limit))
-                variable = _OF_ROLES if request.roles and name != "sessions" else _VARIABLES[name]
-                raise InputError(variable, _asked_for(request, name), rule % values)
+                raise InputError(*_asked_for(request, name), rule % values)
 
 
 def check_relays(policy: SitePolicy, owner: str, apps: Sequence[App], port_range: str) -> None:
@@ -126,11 +125,6 @@ def too_long(policy: SitePolicy, owner: str, waited: float) -> str:
     if most is None or waited <= most:
         return ""
     return "it waited longer than the %d seconds that the policy of this site permits" % most
-
-
-def owns_volumes(policy: SitePolicy, owner: str) -> bool:
-    """Whether an owner may mount only the volumes that the owner's sessions create."""
-    return OWN in policy.limits_for(owner, "volumes")
 
 
 def permitted_folders(policy: SitePolicy, request: Request) -> Tuple[str, ...]:
@@ -218,26 +212,12 @@ def use_of(use: Mapping[str, Use], owners: Iterable[str]) -> Use:
     return reduce(Use.plus, (use.get(owner, Use()) for owner in owners), Use())
 
 
-def _asked_for(request: Request, name: str) -> object:
+def _asked_for(request: Request, name: str) -> Tuple[str, object]:
+    """The variable that asks for an amount, and its value."""
     if request.roles and name != "sessions":
-        return ", ".join("%s:%d" % (role.name, role.size) for role in request.roles)
-    return {
-        "sessions": request.name,
-        "containers": request.size,
-        "cpus": show_cpus(request.millicpus),
-        "memory": show_bytes(request.memory),
-        "gpus": f"{request.gpus:g}",
-    }[name]
-
-
-_OF_ROLES = "session_roles"
-_VARIABLES = {
-    "sessions": "session_name",
-    "containers": "session_cluster_size",
-    "cpus": "session_cpus",
-    "memory": "session_memory",
-    "gpus": "session_gpus",
-}
+        return "session_roles", ", ".join("%s:%d" % (role.name, role.size) for role in request.roles)
+    show, _word, variable, field = _SHOWN[name]
+    return variable, show(getattr(request, field))
 
 
 def _refuse(variable: str, value: object, rule: str) -> None:

@@ -26,7 +26,7 @@ from .._planning.role_placement import never_fits
 from .step import Head
 
 # The parts of a decision that its result has as they are, and as lists.
-_SHOWN = ("reason", "expected_start", "has_next_command", "former_size", "restarts_all")
+_SHOWN = ("reason", "has_next_command", "former_size", "restarts_all")
 _LISTED = ("new_limits", "missing", "failed_apps", "remove", "added")
 
 
