@@ -52,11 +52,6 @@ def event_of(changed: bool, session: Json, result: str = "") -> str:
     return RUNNING if state == states.RUNNING else ""
 
 
-def end_of(session: Json) -> str:
-    """The event of a session that has left the queue or ended by itself."""
-    return FAILED if session.get("state") == states.ERROR else ENDED
-
-
 def notify(action: ComputeAction, events: Iterable[Event], task_vars: Json) -> None:
     """Send a notification of each event, if the user wants any. Check mode changes nothing, so it sends nothing."""
     listed = [(event, session) for event, session in events if event]

@@ -78,7 +78,7 @@ def _given(wanted: Sequence[Secret], given: Any, key: str) -> Dict[str, str]:
 def delivery(wanted: Sequence[Secret], contents: Mapping[str, bytes]) -> Delivery:
     """What a container gets: the files, and the variables that some of them are, too."""
     variables = {
-        secret.environment: _without_end(contents[secret.name].decode()) for secret in wanted if secret.environment
+        secret.environment: contents[secret.name].decode().removesuffix("\n") for secret in wanted if secret.environment
     }
     if environment_size(variables) > _MOST_BYTES:
         rule = "must have at most %d bytes in all environment variables" % _MOST_BYTES
@@ -92,10 +92,6 @@ def delivered(session: Session, given: Any, loader: Any, artifacts: str) -> Dict
         return {}
     kept = KeptRequests(artifacts).files(session.id)
     return {"secrets": delivery(session.secrets, read_secrets(session.secrets, given, loader, kept)).to_text()}
-
-
-def _without_end(text: str) -> str:
-    return text[:-1] if text.endswith("\n") else text
 
 
 def _read(variable: str, path: str, loader: Any) -> bytes:

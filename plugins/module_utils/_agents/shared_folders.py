@@ -68,7 +68,8 @@ def remove_marks(
 
 def read_only(folders: Sequence[str], agent: str, seconds: float = PATIENCE) -> List[str]:
     """The folders that this host has mounted read-only: no container can write there, whatever its user."""
-    return [folder for folder in folders if _in_time(partial(_is_read_only, folder), folder, agent, seconds)]
+    flags = [_in_time(lambda one=folder: os.statvfs(one).f_flag, folder, agent, seconds) for folder in folders]
+    return [folder for folder, flag in zip(folders, flags) if flag & os.ST_RDONLY]
 
 
 def unwritable(folders: Sequence[str], uid: int, gid: int, agent: str, seconds: float = PATIENCE) -> List[str]:
@@ -80,10 +81,6 @@ def unwritable(folders: Sequence[str], uid: int, gid: int, agent: str, seconds: 
         if not mode & allowed:
             refused.append(folder)
     return refused
-
-
-def _is_read_only(folder: str) -> bool:
-    return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 
 def _permissions(folder: str) -> Tuple[int, int, int]:

@@ -93,6 +93,7 @@ def _is_overtaken(row: Row, change: Change) -> bool:
 
 
 def _failed(store: Store, change: Change, row: Row) -> None:
+    launches = sum(entry["after"] == states.PREPARING for entry in store.history(row.id))
     if row.state == RUNNING:
         if _is_overtaken(row, change):
             return
@@ -100,7 +101,7 @@ def _failed(store: Store, change: Change, row: Row) -> None:
         _go_back(store, row, change.now)
         row.holder, row.lease, row.reason = None, 0.0, change.reason
         store.save(row)
-    elif row.state == states.PREPARING and change.retry and _launches(store, row) <= _MOST_RETRIES:
+    elif row.state == states.PREPARING and change.retry and launches <= _MOST_RETRIES:
         row.plan = None
         store.change(row, PENDING, change.now, change.reason)
     # A session that is being terminated is removed with all that the launch leaves.
@@ -115,10 +116,6 @@ def _go_back(store: Store, row: Row, now: float) -> None:
         row.request = row.request.with_sizes([min(pair) for pair in zip(former, row.request.sizes)])
         row.plan = resized(row.plan, row.request, launch=row.launch)
         store.book(row, now, again=True)
-
-
-def _launches(store: Store, row: Row) -> int:
-    return sum(entry["after"] == states.PREPARING for entry in store.history(row.id))
 
 
 def _terminating(store: Store, change: Change, row: Row) -> None:

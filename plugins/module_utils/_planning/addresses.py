@@ -44,11 +44,6 @@ def prefix_for(size: int) -> int:
     return prefix
 
 
-def is_in_pools(size: int, pools: Sequence[str]) -> bool:
-    """Whether a pool that holds nothing else is large enough for the subnet of ``size`` containers."""
-    return any(_pool(pool).prefixlen <= prefix_for(size) for pool in pools)
-
-
 def choose_subnet(size: int, pools: Sequence[str], taken: Iterable[str]) -> Subnet:
     """The first subnet of the pools that overlaps with none of ``taken``: routes, networks and subnets of other sessions."""
     prefix = prefix_for(size)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from ipaddress import IPv4Network
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import ELASTIC, HOST, LARGEST, MULTI_NODE, RELOCATE, SINGLE_NODE
@@ -14,7 +15,7 @@ from .._core.model import Role
 from .._core.names import check_environment
 from .._core.topology import NOT_COMPUTING, waves
 from .._core.units import show_bytes
-from .addresses import is_in_pools, prefix_for
+from .addresses import prefix_for
 from .app_rules import check_apps_of_role
 from .request import REQUEST_VARIABLES, Request
 from .secret_rules import check_beside
@@ -201,7 +202,7 @@ def _check_disk(request: Request) -> None:
 
 
 def _check_pools(request: Request) -> None:
-    if not is_in_pools(request.size, request.network_pool):
+    prefix, pools = prefix_for(request.size), request.network_pool
+    if all(IPv4Network(pool).prefixlen > prefix for pool in pools):
         rule = "needs a /%d, which no pool of session_network_pool can hold (%s)"
-        pools = ", ".join(request.network_pool)
-        raise InputError("session_cluster_size", request.size, rule % (prefix_for(request.size), pools))
+        raise InputError("session_cluster_size", request.size, rule % (prefix, ", ".join(pools)))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import Any, List, Mapping, Sequence
 
 from .._core.constants import SCHEMA
@@ -243,11 +242,6 @@ def termination_summary(session: Json, name: str, check_mode: bool = False) -> s
         does = "cancelled" if session["state"] == "CANCELLED" else "terminated"
         return f"Session {session['name']} would be {does}."
     return f"Session {session['name']}: {session['state']} ({session['reason']})"
-
-
-def names_matching(sessions: Sequence[Json], pattern: str) -> List[str]:
-    """The names of the sessions that match a pattern of a shell, in the order of the list."""
-    return [session["name"] for session in sessions if fnmatchcase(session["name"], str(pattern))]
 
 
 def match_summary(names: Sequence[str], pattern: str, refused: bool = False) -> str:

@@ -235,7 +235,7 @@ class Play:
 
     def notify_ends(self, answer: Json) -> None:
         """Of sessions that have left the queue or ended by themselves, as the head has found."""
-        events = [(notification.end_of(session), session) for session in answer.get("ended") or ()]
+        events = [(notification.event_of(True, session), session) for session in answer.get("ended") or ()]
         notification.notify(self.action, events, self.task_vars)
 
 

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Dict, List, Sequence
 
 from ...module_utils._core import states
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import StateError
 from ...module_utils._planning.deployment import lost_agents, network_patience
-from ...module_utils._text.views import match_summary, names_matching, termination_summary
+from ...module_utils._text.views import match_summary, termination_summary
 from .._holder import login
 from .._results import joint_result
 from .play import Play, StepError
@@ -85,7 +86,8 @@ def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600
     """End all live sessions of the owner whose names match. Raises StateError without ``many``."""
     owned = {"owner": play.owner or login(), "viewer": login()}
     sessions, recent = play.on_head("sessions.list_all", owned)["sessions"], RecentReports(play)
-    names, by_name = names_matching(sessions, pattern), {session["name"]: session for session in sessions}
+    by_name = {session["name"]: session for session in sessions}
+    names = [name for name in by_name if fnmatchcase(name, pattern)]
     play.show([match_summary(names, pattern)])
     if names and not many:
         raise StateError(match_summary(names, pattern, refused=True))

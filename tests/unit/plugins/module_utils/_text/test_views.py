@@ -15,7 +15,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import local_port
 from ansible_collections.cluster.compute.plugins.module_utils._text.views import (
     logs_view,
-    names_matching,
     session_document,
     summary,
     termination_summary,
@@ -232,12 +231,6 @@ def test_logs_come_in_rank_order() -> None:
     logs = [{"hostname": name, "text": text} for name, text in [("sub10", "z\n"), ("main1", "a\nb\nc\n"), ("sub9", "")]]
     assert logs_view(logs, tail=2) == ["main1: b", "main1: c", "sub9: (nothing)", "sub10: z"]
     assert logs_view(logs, ["sub10"]) == ["sub10: z"]
-
-
-def test_a_pattern_matches_names_from_their_beginning_to_their_end() -> None:
-    sessions = [{"name": name} for name in ("sweep-1", "my-sweep-2", "sweep-10", "Sweep-3")]
-    assert names_matching(sessions, "sweep-*") == ["sweep-1", "sweep-10"]
-    assert names_matching(sessions, "sweep-?") == ["sweep-1"]
 
 
 def test_a_session_with_roles_says_what_each_has() -> None:
