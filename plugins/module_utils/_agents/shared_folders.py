@@ -68,24 +68,19 @@ def remove_marks(
 
 def read_only(folders: Sequence[str], agent: str, seconds: float = PATIENCE) -> List[str]:
     """The folders that this host has mounted read-only: no container can write there, whatever its user."""
-    flags = [_in_time(lambda one=folder: os.statvfs(one).f_flag, folder, agent, seconds) for folder in folders]
-    return [folder for folder, flag in zip(folders, flags) if flag & os.ST_RDONLY]
+    found = [os.statvfs_result(_in_time(partial(os.statvfs, one), one, agent, seconds)) for one in folders]
+    return [folder for folder, one in zip(folders, found) if one.f_flag & os.ST_RDONLY]
 
 
 def unwritable(folders: Sequence[str], uid: int, gid: int, agent: str, seconds: float = PATIENCE) -> List[str]:
     """The folders in which this user cannot create files, by owner and mode; root squashing and ACLs are not considered."""
     refused = []
     for folder in folders:
-        owner, group, mode = _in_time(partial(_permissions, folder), folder, agent, seconds)
-        allowed = stat.S_IWUSR if owner == uid else stat.S_IWGRP if group == gid else stat.S_IWOTH
-        if not mode & allowed:
+        found = os.stat_result(_in_time(partial(os.stat, folder), folder, agent, seconds))
+        allowed = stat.S_IWUSR if found.st_uid == uid else stat.S_IWGRP if found.st_gid == gid else stat.S_IWOTH
+        if not found.st_mode & allowed:
             refused.append(folder)
     return refused
-
-
-def _permissions(folder: str) -> Tuple[int, int, int]:
-    entry = os.stat(folder)
-    return entry.st_uid, entry.st_gid, entry.st_mode
 
 
 def _open(folder: str, agent: str, permitted: str, opened: ExitStack) -> int:

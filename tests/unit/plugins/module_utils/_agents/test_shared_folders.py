@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -71,7 +70,7 @@ def test_a_folder_that_root_may_not_list_is_recognized_by_its_inode(
 
 def test_a_folder_that_the_host_has_mounted_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flags = {str(tmp_path): os.ST_RDONLY | os.ST_NOSUID, "/": os.ST_NOSUID}
-    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=flags[path]))
+    monkeypatch.setattr(os, "statvfs", lambda path: os.statvfs_result((*[0] * 8, flags[path], 255)))
     assert read_only([str(tmp_path), "/"], "a1") == [str(tmp_path)]
 
 
