@@ -54,11 +54,7 @@ if user != os.geteuid():
     sys.exit(%d)
 steps.sendall(sys.stdin.buffer.read())
 steps.shutdown(socket.SHUT_WR)
-while True:
-    piece = steps.recv(65536)
-    if not piece:
-        break
-    sys.stdout.buffer.write(piece)
+sys.stdout.buffer.write(steps.makefile("rb").read())
 """ % (_ABSENT[0], _ABSENT[0])
 # Nothing is imported from the working directory. A library that a cleaner of files has damaged loses its Python: it is replaced.
 _START = """

@@ -31,7 +31,6 @@ IDLE, LONGEST = 60.0, 600.0  # seconds
 MOST = 32
 # Seconds until a request must have arrived, and between two looks at the copies.
 _ARRIVAL, _LOOK = 30.0, 0.5
-_PIECE = 1 << 16
 # The exit codes of a copy.
 _DONE, _FAILED = 0, 1
 
@@ -171,7 +170,8 @@ def _answer_one(connection: socket.socket, answer: Answer) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         _belong_to(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
         connection.settimeout(_ARRIVAL)
-        text = _whole(connection)
+        with connection.makefile("rb") as stream:
+            text = stream.read()
         if not text:
             # Another module asks whether this process answers.
             code = _DONE
@@ -192,12 +192,3 @@ def _belong_to(client: int) -> None:
         pairs = [pair.partition(b"=") for pair in variables.read().split(b"\0")]
         os.environb.clear()
         os.environb.update({name: value for name, _equals, value in pairs if name})
-
-
-def _whole(connection: socket.socket) -> bytes:
-    pieces: List[bytes] = []
-    while True:
-        piece = connection.recv(_PIECE)
-        if not piece:
-            return b"".join(pieces)
-        pieces.append(piece)
