@@ -18,14 +18,14 @@ from ..plugin_utils._artifacts import Artifacts
 from ..plugin_utils._secrets import delivered
 from ..plugin_utils._ssh_identity import SessionIdentity
 
-# The options that each state takes besides the plan or the sessions. ``stop_timeout`` is called ``seconds`` by its step.
-_LAUNCH = ("deadline", "parallelism", "runtime_volume")
+# The options that each state takes besides the plan or the sessions.
+_LAUNCH = ("deadline", "runtime_volume")
 _OPTIONS = {
     "created": (*_LAUNCH, "network"),
     "started": (*_LAUNCH, "bootstrap_timeout"),
     "limited": (),
-    "stopped": ("parallelism", "seconds"),
-    "absent": ("deadline", "launch", "logs", "network", "parallelism"),
+    "stopped": (),
+    "absent": ("deadline", "launch", "logs", "network"),
 }
 
 
@@ -42,7 +42,7 @@ class ActionModule(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
         options = self.checked()
-        at_least(options, parallelism=1, deadline=0, stop_timeout=0, timeout=1)
+        at_least(options, deadline=0, timeout=1)
         plan = arrival.outline(options["plan"], TASK) if options["plan"] is not None else None
         params = self._params(options, plan)
         if plan and options["state"] == "started" and not self._task.check_mode:
@@ -55,8 +55,7 @@ class ActionModule(ComputeAction):
     def _params(self, options: Json, plan: Plan | None) -> Json:
         """The parameters of the step of the state."""
         state = options["state"]
-        given = {**options, "seconds": options["stop_timeout"]}
-        params = {name: given[name] for name in _OPTIONS[state] if given[name] is not None}
+        params = {name: options[name] for name in _OPTIONS[state] if options[name] is not None}
         if plan is None:
             return {**params, "sessions": options["sessions"]}
         if state == "absent":

@@ -33,7 +33,6 @@ options:
     description: The UUID of a launch. If set, O(state=absent) removes only the containers of this launch.
     type: str
     default: ""
-  parallelism: {description: "The number of parallel requests to the engine. If not set, 8.", type: int}
   deadline:
     description: Seconds, after the programs have ended, during which a removal is repeated if the engine refuses it.
     type: int
@@ -48,11 +47,6 @@ options:
       tail: {description: "The number of last lines of each log. If not set, all lines.", type: int}
       total: {description: The number of bytes of all these logs together. Each log has at least 4096., type: int, default: 67108864}
       deadline: {description: Seconds for reading the logs., type: int, default: 60}
-  stop_timeout:
-    description:
-      - Seconds between SIGTERM and SIGKILL, for O(state=stopped). If not set, the grace of each session.
-      - The programs have at most the grace of their session.
-    type: int
   bootstrap_timeout:
     description: Seconds that the session's bootstrap script may take in each container, for O(state=started).
     type: int

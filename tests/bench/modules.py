@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def _remove(launch: AgentContainers) -> None:
-    Removal(launch.engine, [launch.plan.session.id], "", 4, 20).carry_out(check=False)
+    Removal(launch.engine, [launch.plan.session.id], "", 20).carry_out(check=False)
 
 
 if __name__ == "__main__":

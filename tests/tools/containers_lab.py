@@ -47,16 +47,14 @@ def launches(engine_host: str, client: Any) -> Iterator[Launcher]:
         if changes.pop("network", True):
             _networks.present(engine, plan, check=False)
         limits = engine_limits(engine_host)
-        made = AgentContainers(
-            engine, plan, AGENT, parallelism=4, deadline=deadline_in(20), limits=limits, runtime=RUNTIME
-        )
+        made = AgentContainers(engine, plan, AGENT, deadline=deadline_in(20), limits=limits, runtime=RUNTIME)
         return replace(made, **changes)
 
     try:
         yield launch
     finally:
         sessions = [plan.session.id for plan in plans]
-        Removal(engine, sessions, "", 4, 20).carry_out(check=False)
+        Removal(engine, sessions, "", 20).carry_out(check=False)
         _networks.absent(engine, sessions, deadline_in(20), check=False)
 
 

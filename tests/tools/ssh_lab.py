@@ -158,7 +158,7 @@ class Lab:
         starting = Starting(self.engine, self.plan, AGENT, files)
         listed = {one["Labels"][LABEL_CONTAINER]: one for one in self.engine.containers(self.plan.session.id)}
         waiting = [(one, listed[one.id]) for one in self.plan.containers if listed[one.id]["State"] != "running"]
-        starting.carry_out(waiting, 4)
+        starting.carry_out(waiting)
         return names
 
     def up(self, *, by_engine: bool = False) -> Lab:

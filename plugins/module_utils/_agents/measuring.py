@@ -104,15 +104,13 @@ def _walk(folder: str, depth: int) -> Iterator[tuple[str, str]]:
 PAUSE = 0.5
 
 
-def measure(
-    engine: Engine, engine_ids: Sequence[str], parallelism: int, groups: Groups, pause: float = PAUSE
-) -> Dict[str, Json]:
+def measure(engine: Engine, engine_ids: Sequence[str], groups: Groups, pause: float = PAUSE) -> Dict[str, Json]:
     """``millicpus`` and ``memory`` of containers by ID in the engine, without those that have ended or that nothing can measure."""
     if not engine_ids:
         return {}
-    before = _readings(engine, engine_ids, parallelism, groups)
+    before = _readings(engine, engine_ids, groups)
     time.sleep(pause)
-    after = _readings(engine, [identity for identity in engine_ids if identity in before], parallelism, groups)
+    after = _readings(engine, [identity for identity in engine_ids if identity in before], groups)
     return {identity: use(before[identity], reading) for identity, reading in after.items()}
 
 
@@ -122,11 +120,11 @@ def use(before: Reading, after: Reading) -> Json:
     return {"millicpus": max(0, millicpus), "memory": after.memory}
 
 
-def _readings(engine: Engine, engine_ids: Sequence[str], parallelism: int, groups: Groups) -> Dict[str, Reading]:
+def _readings(engine: Engine, engine_ids: Sequence[str], groups: Groups) -> Dict[str, Reading]:
     found = groups.readings()
     others = [identity for identity in engine_ids if identity not in found]
     try:
-        answers = run_all(engine.stats, others, parallelism)
+        answers = run_all(engine.stats, others)
     except (EngineError, ConflictError):
         return found
     parsed = {identity: parse_stats(answer) for identity, answer in zip(others, answers)}

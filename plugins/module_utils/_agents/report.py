@@ -207,7 +207,7 @@ def observed(engine: Engine, ours: Sequence[Json], has_time: bool, silent: Colle
 
     entries = container_entries(engine, ours, default_parallelism())
     ranked = sorted(entries, key=lambda entry: (entry["session"], entry["rank"]))
-    return run_all(complete, ranked, default_parallelism())
+    return run_all(complete, ranked)
 
 
 def _with_relays(entries: Sequence[Json], everyone: Sequence[Json]) -> List[Json]:
@@ -218,7 +218,7 @@ def _with_relays(entries: Sequence[Json], everyone: Sequence[Json]) -> List[Json
 
 def measured(engine: Engine, entries: List[Json], gpus: Sequence[Json]) -> List[Json]:
     running = [entry["engine_id"] for entry in entries if entry["state"] == "running"]
-    found = measure(engine, running, default_parallelism(), Groups(running))
+    found = measure(engine, running, Groups(running))
     used = [(entry, found.get(entry["engine_id"]), entry["resources"].get("gpus") or ()) for entry in entries]
     return [{**entry, "measured": amounts and {**amounts, "gpus": use_of(own, gpus)}} for entry, amounts, own in used]
 

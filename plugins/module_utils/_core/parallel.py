@@ -13,6 +13,11 @@ from typing import Callable, Generic, Iterable, List, Optional, TypeVar, cast
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
+# Requests to an engine at once. They wait for the kernel, which moves one network interface at a time, and for the engine's database
+# (https://github.com/moby/moby/blob/v20.10.24/libnetwork/datastore/datastore.go), whatever the number of CPUs. With four, processors
+# are idle; sixteen are no faster than eight.
+AT_ONCE = 8
+
 
 @dataclass
 class Outcome(Generic[Item, Value]):
@@ -25,19 +30,13 @@ class Outcome(Generic[Item, Value]):
 
 
 def default_parallelism() -> int:
-    """Requests to an engine at once.
-
-    They wait for the kernel, which moves one network interface at a time, and for the engine's database
-    (https://github.com/moby/moby/blob/v20.10.24/libnetwork/datastore/datastore.go), whatever the number of CPUs. With four, processors
-    are idle; sixteen are no faster than eight.
-    """
-    return 8
+    return AT_ONCE
 
 
 def map_bounded(
-    function: Callable[[Item], Value], items: Iterable[Item], limit: int, keep_going: bool = False
+    function: Callable[[Item], Value], items: Iterable[Item], limit: int = AT_ONCE, keep_going: bool = False
 ) -> List[Outcome[Item, Value]]:
-    """Call the function on every item, C(limit) at a time; what has begun always ends before this returns.
+    """Call the function on every item, ``limit`` at a time; what has begun always ends before this returns.
 
     An interrupt of the calling thread lets no other item begin.
     """
@@ -71,7 +70,7 @@ def map_bounded(
 
 
 def run_all(
-    function: Callable[[Item], Value], items: Iterable[Item], limit: int, keep_going: bool = False
+    function: Callable[[Item], Value], items: Iterable[Item], limit: int = AT_ONCE, keep_going: bool = False
 ) -> List[Value]:
     """The function's value for every item, in order; raises the error of the first item that has one."""
     outcomes = map_bounded(function, items, limit, keep_going)

@@ -42,7 +42,6 @@ def wait_bootstrapped(
     started: Sequence[Started],
     must_run: Callable[[Sequence[Started]], None],
     seconds: float,
-    parallelism: int,
 ) -> None:
     """Wait until the bootstrap script of every container has succeeded. A script that fails ends its container."""
     waiting = list(started)
@@ -50,7 +49,7 @@ def wait_bootstrapped(
     def all_bootstrapped() -> bool:
         nonlocal waiting
         must_run(waiting)
-        are_done = run_all(lambda pair: _is_bootstrapped(engine, pair), waiting, parallelism)
+        are_done = run_all(lambda pair: _is_bootstrapped(engine, pair), waiting)
         waiting = [pair for pair, is_done in zip(waiting, are_done) if not is_done]
         return not waiting
 

@@ -13,7 +13,7 @@ from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError, TakenError
 from .._core.image_reference import names_of
 from .._core.model import Container, Mount, Plan
-from .._core.parallel import error_of, first_error, map_bounded, run_all
+from .._core.parallel import default_parallelism, error_of, first_error, map_bounded, run_all
 from .client import Engine, container_entries, waits_for_secrets
 from .data_folders import check_folders_answer, check_mounts_answer, found_folders
 from .device_nodes import amd_gpus, mps_fault
@@ -36,7 +36,6 @@ class AgentContainers:
     engine: Engine
     plan: Plan
     agent: str
-    parallelism: int
     deadline: float
     limits: Limits = NO_LIMITS
     runtime: str = ""
@@ -85,7 +84,7 @@ class AgentContainers:
         self._check_mps(waiting)
         try:
             pairs = [(container, self._found(container, listed)) for container in waiting]
-            self.starting.carry_out(pairs, self.parallelism)
+            self.starting.carry_out(pairs)
             listed, _before = self._look()
             outcome.containers = self._entries(listed)
         except Exception as error:
@@ -101,10 +100,10 @@ class AgentContainers:
         is_kept = bool(self.plan.session.secrets)
         return is_kept and waits_for_secrets(self.engine, listed["Id"], container.id, container.hostname)
 
-    def stopped(self, grace: int | None) -> ContainerChanges:
+    def stopped(self) -> ContainerChanges:
         """Stop the containers that run: TERM in all at once, KILL after the grace. Their files stay."""
         listed, outcome = self._look()
-        stop_containers(self.engine, list(listed.values()), outcome, self.parallelism, grace, check=self.check)
+        stop_containers(self.engine, list(listed.values()), outcome, check=self.check)
         if outcome.actions and not self.check:
             listed, _before = self._look()
         outcome.containers = self._entries(listed)
@@ -124,11 +123,11 @@ class AgentContainers:
             self.engine.put_file(container["Id"], folder, name, wanted, engine_name(container))
 
         running = [container for container in listed.values() if container["State"] == "running"]
-        changed = [one for one, other in zip(running, run_all(differs, running, self.parallelism)) if other]
+        changed = [one for one, other in zip(running, run_all(differs, running)) if other]
         for container in changed:
             outcome.act(engine_name(container), "limited", "running")
         if not self.check:
-            run_all(write, changed, self.parallelism, keep_going=True)
+            run_all(write, changed, keep_going=True)
         outcome.containers = self._entries(listed)
         return outcome
 
@@ -142,7 +141,7 @@ class AgentContainers:
     def _entries(self, listed: Dict[str, Json]) -> List[Json]:
         """Report entries in rank order; in check mode, a container that does not exist has the state ``planned``."""
         known = [listed.get(container.id) or self._planned(container) for container in self.mine]
-        return container_entries(self.engine, known, self.parallelism)
+        return container_entries(self.engine, known, default_parallelism())
 
     def _planned(self, container: Container) -> Json:
         place = {self.plan.network.name: endpoint(container)}
@@ -173,7 +172,7 @@ class AgentContainers:
                 self.engine.remove(old["Id"], container.hostname)
             return self._create(container, settings[self.plan.session.image_of(container)])
 
-        outcomes = map_bounded(create, wanted, self.parallelism)
+        outcomes = map_bounded(create, wanted)
         error = first_error(outcomes) or error_of(self._check_volumes)
         if error is not None:
             created = {outcome.value for outcome in outcomes if outcome.done}
@@ -243,7 +242,7 @@ class AgentContainers:
 
     def _undo(self, error: Exception, keep: Callable[[Json], bool]) -> None:
         """Remove the session's containers on this agent, except those to keep; add to the error's message if that fails."""
-        rest = clear_away(self.engine, self.plan.session.id, keep, self.parallelism, self.deadline)
+        rest = clear_away(self.engine, self.plan.session.id, keep, self.deadline)
         if isinstance(error, ComputeError):
             error.message += rest
 

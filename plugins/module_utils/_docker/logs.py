@@ -15,7 +15,7 @@ from typing import List, Sequence
 from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError
 from .._core.model import Container
-from .._core.parallel import default_parallelism, run_all
+from .._core.parallel import run_all
 from .._core.topology import order_of
 from .._core.waiting import deadline_in
 from .client import Engine
@@ -66,7 +66,7 @@ def read_logs(engine: Engine, request: LogRequest) -> List[Json]:
         except ComputeError as error:  # also a conflict: the engine is removing the container
             return f"(its log cannot be read: {error.message.rstrip('.')})\n"
 
-    texts = run_all(read, ordered, default_parallelism())
+    texts = run_all(read, ordered)
     return [
         {"hostname": entry["hostname"], "state": entry["state"], "name": entry["engine_name"], "text": text}
         for entry, text in zip(ordered, texts)

@@ -68,17 +68,17 @@ def grace_of(listed: Json) -> int:
     return int(text) if text.isdigit() and len(text) < 8 else GRACE
 
 
-def end_programs(engine: Engine, listed: Sequence[Json], parallelism: int, grace: int | None = None) -> List[Json]:
+def end_programs(engine: Engine, listed: Sequence[Json]) -> List[Json]:
     """Send TERM to all of these containers that run, wait for their end, and return those that still run.
 
-    The wait is as long as the longest grace of these containers, or ``grace`` seconds. An error of the engine for a
-    single container is no error: what does not end is killed.
+    The wait is as long as the longest grace of these containers. An error of the engine for a single container is no error: what
+    does not end is killed.
     """
     running = active(listed)
     if not running:
         return []
-    map_bounded(lambda container: _terminate(engine, container), running, parallelism, keep_going=True)
-    seconds = max(grace_of(container) + STOP_MARGIN for container in running) if grace is None else grace
+    map_bounded(lambda container: _terminate(engine, container), running, keep_going=True)
+    seconds = max(grace_of(container) + STOP_MARGIN for container in running)
 
     def is_over() -> bool:
         nonlocal running
@@ -90,14 +90,14 @@ def end_programs(engine: Engine, listed: Sequence[Json], parallelism: int, grace
     return running
 
 
-def kill_all(engine: Engine, listed: Sequence[Json], parallelism: int) -> None:
+def kill_all(engine: Engine, listed: Sequence[Json]) -> None:
     """Kill these containers. A container that is gone is no error. Raises the first error after all the others are killed."""
 
     def kill(container: Json) -> None:
         with suppress(AbsentError):
             engine.stop(container["Id"], 0, engine_name(container))
 
-    run_all(kill, listed, parallelism, keep_going=True)
+    run_all(kill, listed, keep_going=True)
 
 
 def survivors(engine: Engine, listed: Sequence[Json]) -> List[Json]:
@@ -107,8 +107,7 @@ def survivors(engine: Engine, listed: Sequence[Json]) -> List[Json]:
     """
     if not listed:
         return []
-    parallelism = min(len(listed), _MOST_AT_ONCE)
-    map_bounded(lambda container: engine.stop(container["Id"], 0, engine_name(container)), listed, parallelism, True)
+    map_bounded(lambda container: engine.stop(container["Id"], 0, engine_name(container)), listed, _MOST_AT_ONCE, True)
     return _still_active(engine, listed)
 
 
@@ -126,13 +125,13 @@ def _terminate(engine: Engine, container: Json) -> None:
         engine.unpause(container["Id"], engine_name(container))
 
 
-def remove_containers(engine: Engine, listed: Iterable[Json], parallelism: int, deadline: float) -> None:
+def remove_containers(engine: Engine, listed: Iterable[Json], deadline: float) -> None:
     """Remove all these containers. Raises the first error after all the others are removed."""
 
     def remove(container: Json) -> None:
         persist(lambda: engine.remove(container["Id"], engine_name(container)), deadline)
 
-    run_all(remove, list(listed), parallelism, keep_going=True)
+    run_all(remove, list(listed), keep_going=True)
 
 
 def ended_volumes(engine: Engine, sessions: Sequence[str], going: Sequence[Json]) -> Tuple[List[str], List[str]]:
@@ -210,7 +209,6 @@ class Removal:
     engine: Engine
     sessions: Sequence[str]
     launch: str
-    parallelism: int
     seconds: int
     logs: LogRequest | None = None
     keep: FrozenSet[str] = frozenset()
@@ -241,18 +239,18 @@ class Removal:
         """Remove what can be removed, and return the containers in which programs wait for a lost file server."""
         silent = silent_folders(listed)
         engine = self.engine.hasty(_HASTE) if silent else self.engine
-        running = end_programs(engine, listed, self.parallelism)
+        running = end_programs(engine, listed)
         waiting: List[Json] = []
         if silent:
             waiting = [container for container in survivors(engine, running) if folders_of(container) & silent]
         elif self.logs is not None:
-            kill_all(engine, running, self.parallelism)
+            kill_all(engine, running)
         if self.logs is not None:
             outcome.logs = read_logs(engine, self.logs)
         kept = {container["Id"] for container in waiting}
         deadline = deadline_in(self.seconds)
         going = [container for container in listed if container["Id"] not in kept]
-        remove_containers(engine, going, self.parallelism, deadline)
+        remove_containers(engine, going, deadline)
         if waiting:
             names = sorted(engine_name(container) for container in waiting)
             lost = {folder for container in waiting for folder in folders_of(container)} & silent
@@ -262,39 +260,29 @@ class Removal:
         return []
 
 
-def stopped(
-    engine: Engine, sessions: Sequence[str], parallelism: int, grace: int | None, *, check: bool
-) -> ContainerChanges:
+def stopped(engine: Engine, sessions: Sequence[str], *, check: bool) -> ContainerChanges:
     listed = session_containers(engine, sessions) if sessions else []
     states = {engine_name(container): state_of(container) for container in listed}
     outcome = ContainerChanges(before=states, after=dict(states))
-    stop_containers(engine, listed, outcome, parallelism, grace, check=check)
+    stop_containers(engine, listed, outcome, check=check)
     return outcome
 
 
-def stop_containers(
-    engine: Engine,
-    listed: Sequence[Json],
-    outcome: ContainerChanges,
-    parallelism: int,
-    grace: int | None,
-    *,
-    check: bool,
-) -> None:
+def stop_containers(engine: Engine, listed: Sequence[Json], outcome: ContainerChanges, *, check: bool) -> None:
     """Stop those of the containers that run, and note it in the outcome."""
     running = active(listed)
     for container in running:
         outcome.act(engine_name(container), "stopped", "exited")
     if not check:
-        kill_all(engine, end_programs(engine, running, parallelism, grace), parallelism)
+        kill_all(engine, end_programs(engine, running))
 
 
-def clear_away(engine: Engine, session: str, keep: Callable[[Json], bool], parallelism: int, deadline: float) -> str:
+def clear_away(engine: Engine, session: str, keep: Callable[[Json], bool], deadline: float) -> str:
     """Remove a session's containers after an error. Returns a sentence to add to that error if the removal fails too."""
     try:
         listed = session_containers(engine, [session])
         made = [container for container in listed if not keep(container)]
-        remove_containers(engine, made, parallelism, deadline)
+        remove_containers(engine, made, deadline)
         if len(made) == len(listed):
             remove_volumes(engine, ended_volumes(engine, [session], made)[0], deadline)
     except ComputeError as error:

@@ -14,7 +14,7 @@ from .._core.documents import Json
 from .._core.errors import ConflictError, EngineError, NotFoundError
 from .._core.model import Container, Plan, Role
 from .._core.names import run_folder
-from .._core.parallel import default_parallelism, run_all
+from .._core.parallel import run_all
 from .._core.value_rules import ready_port
 from .._core.waiting import deadline_in, wait_until
 from .client import Engine
@@ -47,7 +47,7 @@ class RoleContainers:
         with_command = [member for member in members if member[1].command]
         # At each start PID 1 unpacks its files and removes `go`, before it accepts logins.
         self._wait([(member, str(self.plan.network.ssh_port)) for member in with_command], seconds)
-        run_all(self._begin, with_command, default_parallelism())
+        run_all(self._begin, with_command)
         with_sign = [(member, member[1].ready) for member in members if member[1].ready]
         self._wait(with_sign, seconds, self._must_not_have_failed)
         names = [container.hostname for container, _role, _identity in with_command]
@@ -66,10 +66,10 @@ class RoleContainers:
         def are_ready() -> bool:
             nonlocal waiting
             self._must_run([member for member, _ready in waiting])
-            done = run_all(self._is_ready, waiting, default_parallelism())
+            done = run_all(self._is_ready, waiting)
             waiting = [one for one, is_ready in zip(waiting, done) if not is_ready]
             if check:
-                run_all(check, [member for member, _ready in waiting], default_parallelism())
+                run_all(check, [member for member, _ready in waiting])
             return not waiting
 
         if not wait_until(are_ready, deadline_in(seconds), _FIRST_PAUSE):

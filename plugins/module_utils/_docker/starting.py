@@ -42,14 +42,14 @@ class Starting:
     delivery: Delivery | None = None
     bootstrap_timeout: float = 300.0
 
-    def carry_out(self, waiting: Sequence[Pair], parallelism: int) -> None:
+    def carry_out(self, waiting: Sequence[Pair]) -> None:
         check_folders_answer(self.plan.session, self.agent)
         with found_folders(self.plan.session, self.agent) as folders:
-            run_all(lambda pair: self._start(pair, folders), waiting, parallelism)
+            run_all(lambda pair: self._start(pair, folders), waiting)
         time.sleep(SETTLE)
         self._must_run(waiting)
         if self.plan.session.bootstrap:
-            wait_bootstrapped(self.engine, waiting, self._must_run, self.bootstrap_timeout, parallelism)
+            wait_bootstrapped(self.engine, waiting, self._must_run, self.bootstrap_timeout)
 
     def _start(self, pair: Pair, folders: bytes) -> None:
         container, listed = pair

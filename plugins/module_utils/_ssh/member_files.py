@@ -74,7 +74,6 @@ class MemberFiles:
     plan: Plan
     agent: str
     bundle: Bundle
-    parallelism: int
 
     def follow(self, *, check: bool) -> Json:
         """Write the files of containers that name other members. The containers of this launch have been made with these members."""
@@ -82,10 +81,10 @@ class MemberFiles:
         former = {key: one for key, one in live.items() if one["Labels"].get(LABEL_LAUNCH) != launch}
         up = {identity: one["Id"] for identity, one in former.items() if one["State"] == "running"}
         running = [container for container in self.plan.on(self.agent) if container.id in up]
-        archives = run_all(lambda one: self._archive(one, up[one.id]), running, self.parallelism)
+        archives = run_all(lambda one: self._archive(one, up[one.id]), running)
         stale = [(container, archive) for container, archive in zip(running, archives) if archive]
         if not check:
-            run_all(lambda pair: self._write(*pair, up[pair[0].id]), stale, self.parallelism)
+            run_all(lambda pair: self._write(*pair, up[pair[0].id]), stale)
         return {"changed": bool(stale), "followed": [container.hostname for container, _archive in stale]}
 
     def _archive(self, container: Container, identity: str) -> bytes:

@@ -17,7 +17,7 @@ from .._core.constants import CONFIG_FOLDER, DEFAULT_PATH, LABEL_SESSION, RUNTIM
 from .._core.documents import Json, digest
 from .._core.errors import EngineError, StateError
 from .._core.model import Container, Mount, Plan, Session
-from .._core.parallel import default_parallelism, run_all
+from .._core.parallel import run_all
 from .._docker.client import Engine
 from .._docker.runtime import find_runtime
 from . import config_files
@@ -146,10 +146,10 @@ class SetInstaller:
     port: int
 
     def install(self, *, check: bool) -> Json:
-        lacks = run_all(self._lack, self.plan.on(self.agent), default_parallelism())
+        lacks = run_all(self._lack, self.plan.on(self.agent))
         changed = [lack for lack in lacks if lack.lacks_server or lack.lacks_names]
         if not check:
-            run_all(self._supply, changed, default_parallelism())
+            run_all(self._supply, changed)
         return {
             "changed": bool(changed),
             "installed": [lack.hostname for lack in changed],

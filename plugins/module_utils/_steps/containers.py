@@ -14,7 +14,6 @@ from typing import Any, ContextManager, Sequence
 from .._agents.host import engine_limits, listening_ports
 from .._core.documents import Json
 from .._core.model import Plan
-from .._core.parallel import default_parallelism
 from .._core.waiting import deadline_in
 from .._docker import fabric
 from .._docker.client import Engine
@@ -44,11 +43,10 @@ def created(
     network: bool = False,
     bundle: str = "",
     deadline: int = 60,
-    parallelism: int = 0,
     runtime_volume: str = "",
 ) -> Json:
     """Create the containers of a part of a plan; with C(network), the network first; with C(bundle), the engine unpacks files."""
-    launch = _launch(agent, plan, deadline, parallelism, runtime=runtime_volume)
+    launch = _launch(agent, plan, deadline, runtime=runtime_volume)
     with _naming_images(launch.plan):
         if launch.plan.network.fabric:
             fabric.present(launch.engine, launch.plan, agent.fabric, check=launch.check)
@@ -74,7 +72,6 @@ def started(
     secrets: str = "",
     deadline: int = 60,
     bootstrap_timeout: int = 300,
-    parallelism: int = 0,
     runtime_volume: str = "",
 ) -> Json:
     """Start the containers, with the files of C(bundle) and the secrets of the session.
@@ -83,7 +80,7 @@ def started(
     """
     settings = {"runtime": runtime_volume, "bootstrap_timeout": bootstrap_timeout}
     delivery = Delivery.from_text(secrets) if secrets else None
-    launch = _launch(agent, plan, deadline, parallelism, delivery=delivery, **settings)
+    launch = _launch(agent, plan, deadline, delivery=delivery, **settings)
     with _naming_images(launch.plan):
         if not bundle:
             return launch.started().to_json()
@@ -115,10 +112,10 @@ def limited(agent: Agent, plan: Json) -> Json:
     return _launch(agent, plan).limited().to_json()
 
 
-def followed(agent: Agent, plan: Json, bundle: str, parallelism: int = 0) -> Json:
+def followed(agent: Agent, plan: Json, bundle: str) -> Json:
     """Write the files of running containers that name the members of their session, if the members are others now."""
     engine = agent.connect(Engine)
-    parts = (engine, read_plan(plan), agent.name, Bundle.from_text(bundle), parallelism or default_parallelism())
+    parts = (engine, read_plan(plan), agent.name, Bundle.from_text(bundle))
     return MemberFiles(*parts).follow(check=agent.check)
 
 
@@ -126,14 +123,11 @@ def stopped(
     agent: Agent,
     plan: Json | None = None,
     sessions: Sequence[str] = (),
-    seconds: int | None = None,
-    parallelism: int = 0,
 ) -> Json:
-    """Stop the containers of a plan, or of sessions; C(seconds) is the time between TERM and KILL."""
+    """Stop the containers of a plan, or of sessions."""
     if plan is not None:
-        return _launch(agent, plan, parallelism=parallelism).stopped(seconds).to_json()
-    engine = agent.connect(Engine)
-    return stop_containers(engine, sessions, parallelism or default_parallelism(), seconds, check=agent.check).to_json()
+        return _launch(agent, plan).stopped().to_json()
+    return stop_containers(agent.connect(Engine), sessions, check=agent.check).to_json()
 
 
 def absent(
@@ -144,13 +138,11 @@ def absent(
     network: bool = False,
     logs: Json | None = None,
     deadline: int = 60,
-    parallelism: int = 0,
 ) -> Json:
     """Remove the containers of sessions, or of one launch, except the IDs in C(keep); with C(network), their networks, too."""
     engine = agent.connect(Engine)
     wanted = LogRequest(**logs) if logs else None
-    amounts = (parallelism or default_parallelism(), deadline)
-    removal = Removal(engine, sessions, launch, *amounts, wanted, frozenset(keep))
+    removal = Removal(engine, sessions, launch, deadline, wanted, frozenset(keep))
     result = removal.carry_out(check=agent.check).to_json()
     if not agent.check:
         sweep(agent.connect(CommitEngine), sessions=sessions)
@@ -169,13 +161,12 @@ def absent(
     return {**joined(result, networks), **more}
 
 
-def _launch(agent: Agent, plan: Json, deadline: int = 60, parallelism: int = 0, **settings: Any) -> AgentContainers:
+def _launch(agent: Agent, plan: Json, deadline: int = 60, **settings: Any) -> AgentContainers:
     """The containers of the agent. ``settings`` are what only some steps need of them."""
     return AgentContainers(
         engine=agent.connect(Engine),
         plan=read_plan(plan),
         agent=agent.name,
-        parallelism=parallelism or default_parallelism(),
         deadline=deadline_in(deadline),
         limits=engine_limits(agent.docker_host),
         edition=agent.edition,

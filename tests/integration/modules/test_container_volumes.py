@@ -28,7 +28,7 @@ def test_a_volume_the_session_describes_goes_with_it(launcher: Launcher, client:
     launch = launcher(Shape(size=2, mounts=(Mount(name, "/scratch", "volume", "rw", options),)).plan())
     create_and_start(launch)
     assert client.inspect_volume(name)["Labels"][LABEL_SESSION] == launch.plan.session.id
-    result = Removal(launch.engine, [launch.plan.session.id], "", 4, 10).carry_out(check=False)
+    result = Removal(launch.engine, [launch.plan.session.id], "", 10).carry_out(check=False)
     assert {"name": name, "action": "volume removed"} in result.actions
     assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
     assert ours(client, launch.plan) == []
@@ -46,15 +46,15 @@ def test_a_volume_that_sessions_share_goes_with_the_last(launcher: Launcher, cli
     first, second = ([launch.plan.session.id] for launch in pair)
     assert client.inspect_volume(name)["Labels"][LABEL_SESSION] == first[0]
     engine = pair[0].engine
-    assert Removal(engine, first, "", 4, 60).carry_out(check=True).left == [name]
-    gone = Removal(engine, first, "", 4, 60).carry_out(check=False)
+    assert Removal(engine, first, "", 60).carry_out(check=True).left == [name]
+    gone = Removal(engine, first, "", 60).carry_out(check=False)
     assert (actions(gone), gone.left) == (["removed"], [name])
     assert client.inspect_container(pair[1].plan.main.name)["State"]["Running"]
     _networks.absent(engine, first, deadline_in(20), check=False)
-    gone = Removal(engine, second, "", 4, 60).carry_out(check=False)
+    gone = Removal(engine, second, "", 60).carry_out(check=False)
     assert {"name": name, "action": "volume removed"} in gone.actions
     assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
-    assert not Removal(engine, [*first, *second], "", 4, 60).carry_out(check=False).actions
+    assert not Removal(engine, [*first, *second], "", 60).carry_out(check=False).actions
 
 
 def test_a_volume_that_was_removed_or_mounted_meanwhile(launcher: Launcher, client: Any) -> None:
@@ -80,7 +80,7 @@ def test_the_options_of_an_nfs_volume_reach_the_engine(launcher: Launcher, clien
     launch.created()
     found = client.inspect_volume(name)
     assert (found["Driver"], found["Options"]) == ("local", options)
-    Removal(launch.engine, [launch.plan.session.id], "", 4, 10).carry_out(check=False)
+    Removal(launch.engine, [launch.plan.session.id], "", 10).carry_out(check=False)
     assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
 
 
@@ -124,7 +124,7 @@ def test_a_policy_can_permit_only_volumes_of_sessions_of_the_owner(launcher: Lau
             made = launch(own, "tester", subnet)
             create_and_start(made)
             assert client.inspect_volume(own)["Labels"] == {LABEL_OWNER: "tester"}
-            Removal(made.engine, [made.plan.session.id], "", 4, 10).carry_out(check=False)
+            Removal(made.engine, [made.plan.session.id], "", 10).carry_out(check=False)
         refused(launch(own, "other", 80), client, f"the volume {own} belongs to a session of owner tester")
     finally:
         for name in (foreign, own):
@@ -177,7 +177,7 @@ def test_the_volumes_of_a_container_go_with_it_also_if_it_was_removed_without_th
     assert len(left) == 8
     assert not left & {mount["Name"] for mount in lost["Mounts"] if mount["RW"]}
     client.remove_container(plan.containers[1].name, force=True)
-    removed = Removal(launch.engine, [plan.session.id], "", 4, 10).carry_out(check=False)
+    removed = Removal(launch.engine, [plan.session.id], "", 10).carry_out(check=False)
     # The engine removes the volumes of main1 together with main1; those of sub1 are removed by name.
     assert actions(removed) == ["removed", *["volume removed"] * 4]
     assert client.volumes(filters=labels)["Volumes"] in (None, [])

@@ -163,10 +163,10 @@ def test_a_container_that_an_earlier_launch_created_is_created_again(launcher: L
 def test_stopped_and_started_again(launcher: Launcher) -> None:
     launch = launcher(Shape(size=2).plan())
     create_and_start(launch)
-    stopped = launch.stopped(5)
+    stopped = launch.stopped()
     assert actions(stopped) == ["stopped"] * 2
     assert {one["state"] for one in stopped.containers} == {"exited"}
-    assert not launch.stopped(5).actions
+    assert not launch.stopped().actions
     assert actions(launch.started()) == ["started"] * 2
 
 
@@ -177,7 +177,7 @@ def test_absent_by_launch_keeps_the_others(launcher: Launcher, client: Any) -> N
     again = replace(launch, plan=relaunched(launch.plan))
     again.created()
     session, attempt = again.plan.session.id, again.plan.session.launch
-    gone = Removal(launch.engine, [session], attempt, 4, 10).carry_out(check=False)
+    gone = Removal(launch.engine, [session], attempt, 10).carry_out(check=False)
     assert [one["name"] for one in gone.actions] == [launch.plan.containers[1].name]
     assert len(ours(client, launch.plan)) == 1
 

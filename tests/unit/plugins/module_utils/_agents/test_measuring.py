@@ -71,7 +71,7 @@ class _Engine:
 
 def measured(root: Path, *answers: Json | None, ids: tuple[str, ...] = (X,)) -> dict[str, Json]:
     engine: Any = _Engine(*answers)
-    return measure(engine, ids, 1, Groups(ids, str(root)), pause=0.0)
+    return measure(engine, ids, Groups(ids, str(root)), pause=0.0)
 
 
 def test_containers_that_have_ended_and_engines_that_cannot_measure_are_left_out(tmp_path: Path) -> None:

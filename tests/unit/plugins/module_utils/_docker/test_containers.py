@@ -103,7 +103,7 @@ class Counting(Engine):
 
 def launched(engine: Counting, bootstrap: str = "") -> AgentContainers:
     plan = replace(PLAN, session=replace(PLAN.session, bootstrap=bootstrap))
-    return AgentContainers(engine, plan, "agent1", parallelism=2, deadline=deadline_in(10))
+    return AgentContainers(engine, plan, "agent1", deadline=deadline_in(10))
 
 
 @pytest.mark.parametrize(("bootstrap", "paths"), [("", 0), ("prepare", 3)])

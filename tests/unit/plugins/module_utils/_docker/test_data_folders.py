@@ -139,7 +139,7 @@ def test_a_report_reads_no_file_of_a_container_with_a_silent_folder() -> None:
 
 def test_an_end_removes_what_ends_and_names_the_rest(lost: list[list[str]]) -> None:
     engine = Stubborn([listed("a", NAS), listed("b", NAS), listed("c", state="exited")], ("b",))
-    result = Removal(engine, ["s"], "", 4, 1).carry_out(check=False).to_json()  # type: ignore[arg-type]
+    result = Removal(engine, ["s"], "", 1).carry_out(check=False).to_json()  # type: ignore[arg-type]
     assert result["msg"] == waiting_programs(["b"], ["/srv/nas"], "agent1")
     assert (result["failed"], result["failure"]["code"], result["changed_names"]) == (True, "state", ["a", "c"])
     assert [one["Id"] for one in engine.held] == ["b"]
@@ -150,14 +150,14 @@ def test_an_end_removes_what_ends_and_names_the_rest(lost: list[list[str]]) -> N
 def test_another_end_with_the_server_completes_it(lost: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(removal, "silent_folders", lambda _listed: set())
     engine = Stubborn([listed("b", NAS)], ())
-    result = Removal(engine, ["s"], "", 4, 1).carry_out(check=False).to_json()  # type: ignore[arg-type]
+    result = Removal(engine, ["s"], "", 1).carry_out(check=False).to_json()  # type: ignore[arg-type]
     assert "failed" not in result
     assert (engine.held, engine.volumes_removed, engine.seconds) == ([], ["own"], 60)
 
 
 def test_check_mode_asks_no_folder(lost: list[list[str]]) -> None:
     engine = Stubborn([listed("b", NAS)], ("b",))
-    result = Removal(engine, ["s"], "", 4, 1).carry_out(check=True).to_json()  # type: ignore[arg-type]
+    result = Removal(engine, ["s"], "", 1).carry_out(check=True).to_json()  # type: ignore[arg-type]
     assert result["changed_names"] == ["b", "own"]
     assert lost == []
 

@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE, LABEL_GRACE, LABEL_SESSION
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
+from ansible_collections.cluster.compute.plugins.module_utils._docker import removal
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import end_programs, grace_of
 
 
@@ -43,20 +44,23 @@ def listed(identity: str, state: str = "running", session: str = "s", **labels: 
 
 def test_all_containers_receive_term_before_the_first_wait() -> None:
     engine = FakeEngine([listed("a"), listed("b", "paused"), listed("c", "exited"), listed("gone")])
-    assert end_programs(engine, engine.held, 1) == []  # type: ignore[arg-type]
-    assert engine.requests == ["TERM a", "TERM b", "unpause b", "TERM gone", "list s", "list s"]
+    assert end_programs(engine, engine.held) == []  # type: ignore[arg-type]
+    assert sorted(engine.requests[:4]) == ["TERM a", "TERM b", "TERM gone", "unpause b"]
+    assert engine.requests[4:] == ["list s", "list s"]
 
 
-def test_a_container_that_still_runs_is_returned() -> None:
-    engine = FakeEngine([listed("a"), listed("b", session="t")], ("b",))
-    left = end_programs(engine, engine.held, 1, grace=0)  # type: ignore[arg-type]
+def test_a_container_that_still_runs_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(removal, "STOP_MARGIN", 0)
+    own = {LABEL_GRACE: "0"}
+    engine = FakeEngine([listed("a", **own), listed("b", session="t", **own)], ("b",))
+    left = end_programs(engine, engine.held)  # type: ignore[arg-type]
     assert [one["Id"] for one in left] == ["a", "b"]
     assert engine.requests[-1] == "list "
 
 
 def test_no_request_for_containers_that_have_ended() -> None:
     engine = FakeEngine([listed("a", "exited"), listed("b", "created")])
-    assert end_programs(engine, engine.held, 4) == []  # type: ignore[arg-type]
+    assert end_programs(engine, engine.held) == []  # type: ignore[arg-type]
     assert engine.requests == []
 
 

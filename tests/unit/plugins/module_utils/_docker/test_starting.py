@@ -41,6 +41,7 @@ def test_the_files_are_made_before_the_container_that_they_are_read_from_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(starting, "SETTLE", 0)
+    monkeypatch.setattr(starting, "run_all", partial(starting.run_all, limit=1))
     made = plan(request(cluster_size=2), ["a", "a"])
     engine: Any = Engine(made)
 
@@ -52,7 +53,7 @@ def test_the_files_are_made_before_the_container_that_they_are_read_from_starts(
     start = starting.Starting(
         engine, made, "a", {one.hostname: partial(files, one.hostname) for one in made.containers}
     )
-    start.carry_out(waiting, 1)
+    start.carry_out(waiting)
     assert engine.events == [
         "start main1",
         "make main1",
@@ -85,4 +86,4 @@ def test_a_container_that_has_ended_before_it_gets_its_secrets_says_why(monkeypa
     with pytest.raises(
         EngineError, match=r"main1: on a the container ended with exit code 1 .*bootstrap script failed"
     ):
-        start.carry_out([(made.main, {"Id": "main1", "State": "created"})], 1)
+        start.carry_out([(made.main, {"Id": "main1", "State": "created"})])

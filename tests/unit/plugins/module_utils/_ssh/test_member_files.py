@@ -82,7 +82,7 @@ class Engine:
 def follow(made: Plan, engine: Any) -> Any:
     texts = {"hostfile": hostfile(made), "hostnames": hostnames(made)}
     bundle: Any = SimpleNamespace(known_hosts="", pinned="", client_config="", **texts)
-    return MemberFiles(engine, made, "a", bundle, 1).follow(check=False)
+    return MemberFiles(engine, made, "a", bundle).follow(check=False)
 
 
 def test_only_containers_of_former_launches_are_looked_at() -> None:
