@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Callable, Iterator, List, Optional
 
 from .errors import visible
-from .parallel import error_of
+from .parallel import Outcome, map_bounded, values_of
 from .waiting import wait_until
 
 # Seconds between two counts. A count that takes long is made less often: it gets at most a fifth of the time.
@@ -63,8 +63,8 @@ def run_counted(work: Callable[[], None], count: Callable[[], int], path: Option
     Returns False at the deadline of the monotonic clock. The thread does not keep the process from ending, and what it still
     does ends with the process.
     """
-    errors: List[Optional[Exception]] = []
-    worker = threading.Thread(target=lambda: errors.append(error_of(work)), daemon=True)
+    outcomes: List[Outcome[Callable[[], None], None]] = []
+    worker = threading.Thread(target=lambda: outcomes.extend(map_bounded(lambda one: one(), [work])), daemon=True)
     worker.start()
     with progress_file(path) as write:
         pause = PERIOD
@@ -81,8 +81,7 @@ def run_counted(work: Callable[[], None], count: Callable[[], int], path: Option
 
         if not wait_until(has_ended, deadline, first_pause=0.0):
             return False
-    if errors[0] is not None:
-        raise errors[0]
+    values_of(outcomes)
     return True
 
 

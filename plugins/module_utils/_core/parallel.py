@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Callable, Generic, Iterable, List, Optional, TypeVar, cast
+from typing import Callable, Generic, Iterable, List, Optional, Sequence, TypeVar, cast
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -26,7 +26,6 @@ class Outcome(Generic[Item, Value]):
     item: Item
     value: Optional[Value] = None
     error: Optional[Exception] = None
-    done: bool = False
 
 
 def default_parallelism() -> int:
@@ -51,9 +50,12 @@ def map_bounded(
                 outcome = next(waiting, None)
             if outcome is None:
                 return
-            _settle(function, outcome)
-            if outcome.error is not None and not keep_going:
-                stopped.set()
+            try:
+                outcome.value = function(outcome.item)
+            except Exception as error:  # handed to the caller, who raises it from its own thread
+                outcome.error = error
+                if not keep_going:
+                    stopped.set()
 
     workers = min(limit, len(outcomes))
     if workers <= 1:
@@ -73,26 +75,12 @@ def run_all(
     function: Callable[[Item], Value], items: Iterable[Item], limit: int = AT_ONCE, keep_going: bool = False
 ) -> List[Value]:
     """The function's value for every item, in order; raises the error of the first item that has one."""
-    outcomes = map_bounded(function, items, limit, keep_going)
-    error = first_error(outcomes)
-    if error is not None:
-        raise error
+    return values_of(map_bounded(function, items, limit, keep_going))
+
+
+def values_of(outcomes: Sequence[Outcome[Item, Value]]) -> List[Value]:
+    """The values of all items, in order; raises the error of the first item that has one."""
+    for outcome in outcomes:
+        if outcome.error is not None:
+            raise outcome.error
     return [cast(Value, outcome.value) for outcome in outcomes]
-
-
-def first_error(outcomes: Iterable[Outcome[Item, Value]]) -> Optional[Exception]:
-    return next((outcome.error for outcome in outcomes if outcome.error is not None), None)
-
-
-def error_of(function: Callable[[], object]) -> Optional[Exception]:
-    outcome: Outcome[None, object] = Outcome(None)
-    _settle(lambda _none: function(), outcome)
-    return outcome.error
-
-
-def _settle(function: Callable[[Item], Value], outcome: Outcome[Item, Value]) -> None:
-    try:
-        outcome.value = function(outcome.item)
-        outcome.done = True
-    except Exception as error:  # handed to the caller, who raises it from its own thread
-        outcome.error = error

@@ -13,7 +13,7 @@ from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError, TakenError
 from .._core.image_reference import names_of
 from .._core.model import Container, Mount, Plan
-from .._core.parallel import default_parallelism, error_of, first_error, map_bounded, run_all
+from .._core.parallel import default_parallelism, map_bounded, run_all, values_of
 from .client import Engine, container_entries, waits_for_secrets
 from .data_folders import check_folders_answer, check_mounts_answer, found_folders
 from .device_nodes import amd_gpus, mps_fault
@@ -173,11 +173,13 @@ class AgentContainers:
             return self._create(container, settings[self.plan.session.image_of(container)])
 
         outcomes = map_bounded(create, wanted)
-        error = first_error(outcomes) or error_of(self._check_volumes)
-        if error is not None:
-            created = {outcome.value for outcome in outcomes if outcome.done}
+        try:
+            values_of(outcomes)
+            self._check_volumes()
+        except Exception as error:
+            created = {outcome.value for outcome in outcomes}
             self._undo(error, lambda listed: listed["Id"] not in created)
-            raise error
+            raise
 
     def _settings(self, reference: str) -> AgentSettings:
         """An EngineError if the image or the SSH runtime is missing. Without a volume, the newest of this edition is mounted."""

@@ -12,15 +12,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import first_error, map_bounded
+from ansible_collections.cluster.compute.plugins.module_utils._core.parallel import map_bounded, values_of
 
 
 @pytest.mark.parametrize("limit", [1, 3, 100])
 def test_results_keep_the_order_of_the_items(limit: int) -> None:
     outcomes = map_bounded(lambda number: number * number, range(20), limit)
-    assert [one.value for one in outcomes] == [number * number for number in range(20)]
-    assert all(one.done for one in outcomes)
-    assert first_error(outcomes) is None
+    assert values_of(outcomes) == [number * number for number in range(20)]
 
 
 def test_never_more_at_once_than_the_limit() -> None:
@@ -47,8 +45,9 @@ def fail_at_two(number: int) -> int:
 
 def test_a_failure_stops_feeding_the_rest() -> None:
     outcomes = map_bounded(fail_at_two, range(5), 1)
-    assert [one.done for one in outcomes] == [True, True, False, False, False]
-    assert str(first_error(outcomes)) == "two"
+    assert [one.value for one in outcomes] == [0, 1, None, None, None]
+    with pytest.raises(ValueError, match="two"):
+        values_of(outcomes)
     assert outcomes[3].error is None
 
 
@@ -69,7 +68,7 @@ def test_what_has_begun_ends() -> None:
 @pytest.mark.parametrize("limit", [1, 3])
 def test_keep_going(limit: int) -> None:
     outcomes = map_bounded(fail_at_two, range(5), limit, keep_going=True)
-    assert [one.done for one in outcomes] == [True, True, False, True, True]
+    assert [one.value for one in outcomes] == [0, 1, None, 3, 4]
 
 
 def test_nothing_to_do() -> None:
