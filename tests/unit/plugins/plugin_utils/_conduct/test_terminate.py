@@ -358,12 +358,12 @@ def test_a_pass_that_ends_many_sessions_asks_only_the_agents_again_that_hold_the
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def record(_host: str, args: Json) -> Json:
-        row = {**ROW, "id": "id-" + args.get("name", ""), "state": args["state"].upper()}
+        row = {**ROW, "id": args["session"], "state": args["state"].upper()}
         return {"changed": True, "session": row, "remove": [], "waiting": 0}
 
+    ids = [ROW["id"][:-1] + name for name in "bcd"]
     over = [
-        {**OVER, "id": f"id-{name}", "name": name, "containers": [{"agent": name}], "on_failure": "keep"}
-        for name in "bcd"
+        {**OVER, "id": one, "name": one[-1], "containers": [{"agent": one[-1]}], "on_failure": "keep"} for one in ids
     ]
     monkeypatch.setattr(queue, "finished_sessions", lambda _sessions: over)
     monkeypatch.setattr(queue, "healing_sessions", lambda _sessions: [])
@@ -371,7 +371,7 @@ def test_a_pass_that_ends_many_sessions_asks_only_the_agents_again_that_hold_the
     play = passing(monkeypatch, names="abcd", **script)
     make_pass(play)
     ended = [args["sessions"] for _host, name, args in play.asked if name == "containers.absent"]
-    assert ended[::4] == [["id-b"], ["id-c"], ["id-d"]]
+    assert ended[::4] == [[one] for one in ids]
     # For the list, for the second look, the agents of each end and of the one before it, and what the last has freed.
     assert reported(play).startswith("abcd" + "abcd" + "b" + "bc" + "cd" + "d")
 
