@@ -104,7 +104,7 @@ def _starts_again(row: Row, agents: Sequence[Agent], now: float) -> bool:
         return False
     up = {(agent.name, one.id) for agent in agents for one in agent.containers if one.state in UP}
     is_degraded = any((one.agent, one.id) not in up for one in plan.containers)
-    return is_degraded and restart_turn(row.history, plan.session.restarts, now).count < plan.session.restarts
+    return is_degraded and restart_turn(row.history, plan.session.restarts, now)[0] < plan.session.restarts
 
 
 def _circle(row: Row, request: Request, waiting: Sequence[Tuple[Row, Request]]) -> List[str]:

@@ -223,7 +223,7 @@ def note_restart(store: Store, row: Row, agents: Sequence[Agent], now: float) ->
         return False
     [session] = list_sessions([row], agents)
     restarts = row.plan.session.restarts
-    count = restart_turn(store.history(row.id), restarts, now).count + 1
+    count = restart_turn(store.history(row.id), restarts, now)[0] + 1
     row.result = ""
     store.note(row, now, "%s (%d of %d): %s" % (RESTARTED, count, restarts, what_happened(session)))
     return True

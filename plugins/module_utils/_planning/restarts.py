@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Sequence
+from typing import Sequence, Tuple
 
 from .._core.documents import Json
 from .._core.units import show_seconds
@@ -19,25 +18,17 @@ _SETTLED = 3600.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 30.0, 900.0
 
 
-@dataclass(frozen=True)
-class RestartTurn:
-    """Whether a pass may restart all containers of a session. ``count`` are the restarts that count, ``reason`` is why it may not."""
-
-    count: int
-    reason: str = ""
-
-
-def restart_turn(history: Sequence[Json], restarts: int, now: float) -> RestartTurn:
-    """Whether it is time for another restart, and how many there have been since the session has settled."""
+def restart_turn(history: Sequence[Json], restarts: int, now: float) -> Tuple[int, str]:
+    """How many restarts there have been since the session has settled, and why it is not time for another; empty if it is."""
     count, last = 0, 0.0
     for entry in history:
         if str(entry["reason"]).startswith(RESTARTED):
             count, last = (count + 1 if entry["time"] - last < _SETTLED else 1), float(entry["time"])
     # A clock that was set back must not keep restarts away until it has caught up.
     if not count or abs(now - last) >= _SETTLED:
-        return RestartTurn(0)
+        return 0, ""
     if count >= restarts:
-        return RestartTurn(count, "session_restarts is reached (%d); launch it again to restart it" % restarts)
+        return count, "session_restarts is reached (%d); launch it again to restart it" % restarts
     pause = min(_FIRST_PAUSE * 2 ** min(count - 1, 10), _LONGEST_PAUSE)
     wait = last + pause - now
-    return RestartTurn(count, f"the next restart is due in {show_seconds(wait)}" if wait > 0 else "")
+    return count, f"the next restart is due in {show_seconds(wait)}" if wait > 0 else ""

@@ -104,10 +104,11 @@ def _restarts(session: Json, now: float) -> Json:
     """How many restarts of all containers are left, and why the next one is not made now."""
     if session["on_failure"] != RESTART_ALL:
         return {"restarts_left": 0, "restart_waits": ""}
-    turn = restart_turn(session["history"], session["restarts"], now)
-    left = max(0, session["restarts"] - turn.count)
-    is_ill = session["degraded"]
-    return {"restarts_left": left, "restart_waits": turn.reason if is_ill else ""}
+    count, reason = restart_turn(session["history"], session["restarts"], now)
+    return {
+        "restarts_left": max(0, session["restarts"] - count),
+        "restart_waits": reason if session["degraded"] else "",
+    }
 
 
 def _is_requested_here(store: Store, session: str) -> bool:

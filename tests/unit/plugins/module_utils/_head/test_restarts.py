@@ -43,8 +43,7 @@ def after(*times: float) -> list[dict[str, Any]]:
     ],
 )
 def test_the_turn_of_a_restart(times: tuple[float, ...], now: float, count: int, reason: str) -> None:
-    turn = restart_turn(after(*times), 3, now)
-    assert (turn.count, turn.reason) == (count, reason)
+    assert restart_turn(after(*times), 3, now) == (count, reason)
 
 
 def test_all_containers_restart_and_the_history_counts_it_once(store: Store) -> None:
