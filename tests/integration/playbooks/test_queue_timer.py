@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from controller import SMALL, Controller, Done, run, run_playbook
+from controller import SMALL, Controller, run, run_playbook
 from openmetrics import parsed
 from servers import until
 
@@ -98,31 +98,10 @@ def test_a_timer_without_agents_for_its_passes_is_refused(controller: Controller
     assert "The inventory has no host in the group agents" in refused.message
 
 
-def test_the_timer_of_systemd_makes_a_pass(controller: Controller, manager: dict[str, str]) -> None:
-    def play(**variables: object) -> Done:
-        command = controller.command("queue_timer", timer_variables=str(controller.common), **variables)
-        return run_playbook(command, manager).check()
-
-    log = controller.home / ".local/share/cluster-compute/cluster-compute-queue.log"
-    assert "A pass over the queue runs every 7 minutes, by systemd" in play(timer_minutes=7).text
-    until(lambda: log.exists() and "PLAY RECAP" in log.read_text(), "the first pass")
-    assert "failed=0" in log.read_text().rpartition("PLAY RECAP")[2]
-    listed = run(["systemctl", "--user", "list-timers", "--no-pager"], env=manager).check().text
-    assert "cluster-compute-queue.timer" in listed
-    units = sorted((controller.home / ".config/systemd/user").glob("cluster-compute-queue.*"))
-    run(["systemd-analyze", "--user", "verify", *map(str, units)], env=manager).check()
-    assert play(timer_minutes=7).changed == 0
-    play(timer_state="absent")
-    assert "cluster-compute-queue" not in run(["systemctl", "--user", "list-timers", "--no-pager"], env=manager).text
-    assert not [
-        path for path in (controller.home / ".config/systemd/user").rglob("*") if path.is_file() or path.is_symlink()
-    ]
-
-
 def test_a_timer_of_systemd_takes_the_place_of_a_line_of_crontab(
     controller: Controller, programs: str, manager: dict[str, str]
 ) -> None:
-    """And it goes without its user manager, whose next start would run it again."""
+    """And it goes without its user manager, whose next start would run it again. Its passes are in test_systemd_host.py."""
     without, beside = {**controller.environment, "PATH": programs}, {**manager, "PATH": programs}
     command = controller.command("queue_timer", timer_variables=str(controller.common), timer_minutes=59)
     table, units = controller.home / "crontab", controller.home / ".config/systemd/user"
@@ -133,6 +112,9 @@ def test_a_timer_of_systemd_takes_the_place_of_a_line_of_crontab(
     assert not list(units.glob("cluster-compute*"))
     assert "by systemd" in run_playbook(command, beside).check().text
     assert "cluster-compute-queue" not in table.read_text()
+    listed = run(["systemctl", "--user", "list-timers", "--no-pager"], env=manager).check().text
+    assert "cluster-compute-queue.timer" in listed
+    run(["systemd-analyze", "--user", "verify", *map(str, units.glob("cluster-compute-queue.*"))], env=manager).check()
     assert run_playbook(command, beside).check().changed == 0
     run_playbook([*command, "-e", "timer_state=absent"], without).check()
     assert not [path for path in units.rglob("*") if path.is_file() or path.is_symlink()]
