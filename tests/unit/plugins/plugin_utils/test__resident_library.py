@@ -35,10 +35,12 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What Ansible packs for a module, and more."""
     path = tmp_path_factory.mktemp("packed") / "module.zip"
     ours, ansible = Path(_module.__file__).parents[1], Path(basic.__file__).parent
+    own = [ours / "__init__.py", ours / "modules/agent_step.py", *(ours / "module_utils").rglob("*.py")]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
-        for top, name in ((ours, "ansible_collections/cluster/compute/plugins"), (ansible, "ansible/module_utils")):
-            for file in top.rglob("*.py"):
-                packed.write(file, f"{name}/{file.relative_to(top)}")
+        for file in own:
+            packed.write(file, f"ansible_collections/cluster/compute/plugins/{file.relative_to(ours)}")
+        for file in ansible.rglob("*.py"):
+            packed.write(file, f"ansible/module_utils/{file.relative_to(ansible)}")
         names = set(packed.namelist())
         packages = {f"{parent}/__init__.py" for name in names for parent in list(Path(name).parents)[:-1]}
         for package in packages - names:
@@ -46,16 +48,27 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
-def library(archive: Path) -> Iterator[Path]:
-    """The files that a module has left, whose process has ended. The path of a socket has at most 107 bytes."""
-    with TemporaryDirectory(dir="/tmp") as folder:
+@pytest.fixture(scope="module")
+def left(archive: Path) -> Iterator[Path]:
+    """The files that a module has left, whose process has ended, with what Python has compiled for a step."""
+    with TemporaryDirectory() as folder:
         base = Path(folder)
         run_module(Host(base), head=False, archive=archive)
         end_process(base)
+        assert of_library(base)["folders"] == []
+        end_process(base)
         (found,) = base.iterdir()
         yield found
-        end_process(base)
+
+
+@pytest.fixture
+def library(left: Path) -> Iterator[Path]:
+    """A copy of them: to run a module takes a second. The path of a socket has at most 107 bytes."""
+    with TemporaryDirectory(dir="/tmp") as folder:
+        made = Path(folder) / left.name
+        shutil.copytree(left, made, symlinks=True, copy_function=os.link)
+        yield made
+        end_process(made.parent)
 
 
 def end_process(base: Path) -> None:
@@ -74,6 +87,8 @@ def test_a_step_starts_from_the_files_of_an_earlier_module_and_its_process_stays
 ) -> None:
     for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"):
         monkeypatch.delenv(name, raising=False)
+    for folder in list(library.rglob("__pycache__")):
+        shutil.rmtree(folder)
     assert of_library(library.parent)["folders"] == []
     eventually(lambda: bool(list(library.parent.glob("*/steps"))))
     assert stat.S_IMODE(library.stat().st_mode) == 0o700
