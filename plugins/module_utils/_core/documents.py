@@ -11,7 +11,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from collections import abc
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple, Type, TypeVar, Union, get_type_hints
 
@@ -94,17 +95,20 @@ def sparse(value: Any, uncounted: bool = False) -> Any:
     A new field has its default in everything that exists, and so changes no digest.
     """
     if is_dataclass(value):
-        pairs = ((known, getattr(value, known.name)) for known in fields(value))
-        return {known.name: sparse(part, uncounted) for known, part in pairs if _counts(known, part, uncounted)}
-    if isinstance(value, Mapping):
+        parts = ((name, getattr(value, name), default) for name, default in _defaults(type(value), uncounted))
+        return {name: sparse(part, uncounted) for name, part, default in parts if part != default}
+    if isinstance(value, abc.Mapping):
         return {name: sparse(part, uncounted) for name, part in value.items()}
     return [sparse(part, uncounted) for part in value] if isinstance(value, (list, tuple)) else value
 
 
-def _counts(known: Field[Any], value: Any, uncounted: bool) -> bool:
-    if not uncounted and UNCOUNTED.items() <= known.metadata.items():
-        return False
-    return bool(value != (known.default if known.default_factory is MISSING else known.default_factory()))
+@lru_cache(maxsize=None)
+def _defaults(kind: type, uncounted: bool) -> List[Tuple[str, Any]]:
+    counted = (known for known in fields(kind) if uncounted or not UNCOUNTED.items() <= known.metadata.items())
+    return [
+        (known.name, known.default if known.default_factory is MISSING else known.default_factory())
+        for known in counted
+    ]
 
 
 Texts = Mapping[str, str]

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Any, Callable, Dict, Mapping, Tuple
+from collections import abc
+from typing import Any, Callable, Dict, Tuple
 
 from .constants import MOST_AMOUNT, ROLE_NAME
 from .errors import ComputeError, visible
@@ -27,7 +28,7 @@ class Whole(Dict[str, Rule]):
 def fault(rule: Rule, value: object) -> Tuple[Tuple[Any, ...], object] | None:
     """The place and the value of the first part that breaks its rule; None if there is none. An absent part breaks none."""
     if isinstance(rule, dict):
-        if not isinstance(value, Mapping):
+        if not isinstance(value, abc.Mapping):
             return (), value
         absent = [name for name in rule if name not in value] if isinstance(rule, Whole) else []
         if absent:
@@ -126,13 +127,13 @@ def in_order(*rules: Rule) -> Callable[[object], bool]:
 def by_name(name: Callable[[object], bool], rule: Rule) -> Callable[[object], bool]:
     """A rule for a mapping whose names and values each have a form."""
     return lambda value: (
-        isinstance(value, Mapping) and all(name(key) and fault(rule, part) is None for key, part in value.items())
+        isinstance(value, abc.Mapping) and all(name(key) and fault(rule, part) is None for key, part in value.items())
     )
 
 
 def texts(value: object) -> bool:
     """Texts by name. The texts may be of any kind, such as the value of an environment variable."""
-    if not isinstance(value, Mapping) or len(value) > _MOST_ENTRIES:
+    if not isinstance(value, abc.Mapping) or len(value) > _MOST_ENTRIES:
         return False
     return all(isinstance(name, str) and name.isprintable() and isinstance(text, str) for name, text in value.items())
 

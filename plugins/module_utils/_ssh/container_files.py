@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import Dict, List, Mapping, Sequence, Set, Tuple
 
 from .._core.constants import CONFIG_FOLDER, RESTART_ALL, RUNTIME_PATH
@@ -304,7 +305,7 @@ def _except(lines: List[str], names: Set[str]) -> List[str]:
 def _daemon(lines: List[str], user: User) -> str:
     """The account that sshd drops its privileges to, under an unused uid: one of the system's, if the image leaves one."""
     taken = {line.split(":")[2] for line in lines if line.count(":") >= 3} | {str(user.uid)}
-    uid = next((uid for uid in (*range(999, 0, -1), *range(1001, NOGROUP_GID)) if str(uid) not in taken), 0)
+    uid = next((uid for uid in chain(range(999, 0, -1), range(1001, NOGROUP_GID)) if str(uid) not in taken), 0)
     if not uid:
         raise ComputeError("The image uses all user IDs below %d: sshd needs an unused one." % NOGROUP_GID)
     return "sshd:x:%d:%d::/run/sshd:%s" % (uid, NOGROUP_GID, NOLOGIN)
