@@ -141,7 +141,7 @@ def changed(document: Any, choices: Choices) -> Any:
     """A copy of a document of JSON with one to three changes; seldom another document."""
     made = json.loads(json.dumps([document]))
     for _change in range(1 + choices.below(3)):
-        places = list(_places(made))
+        places = _places(made)
         _change_one(*choices.of(places), choices, places)
     return made[0]
 
@@ -152,15 +152,16 @@ def changed_parts(document: dict[str, Any], choices: Choices) -> dict[str, Any]:
     return made if isinstance(made, dict) else {**document, "": made}
 
 
-def _places(document: Any) -> Iterator[tuple[Any, Any]]:
+def _places(document: Any) -> list[tuple[Any, Any]]:
     """Each part of a document: what it is in, and its key there. Deep values that a change has added are one part."""
-    waiting = [(document, 0)]
+    found, waiting = [], [(document, 0)]
     while waiting:
         inside, depth = waiting.pop()
-        for name in list(inside) if isinstance(inside, dict) else range(len(inside)):
-            yield inside, name
-            if isinstance(inside[name], (dict, list)) and depth < 8:
-                waiting.append((inside[name], depth + 1))
+        for name, part in inside.items() if type(inside) is dict else enumerate(inside):
+            found.append((inside, name))
+            if type(part) in (dict, list) and depth < 8:
+                waiting.append((part, depth + 1))
+    return found
 
 
 def _change_one(inside: Any, name: Any, choices: Choices, places: Sequence[tuple[Any, Any]]) -> None:

@@ -94,7 +94,8 @@ def hostile_stream(choices: Choices) -> bytes:
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp(prefix="cluster-compute-fuzz-"))
+    """In memory, if the machine has such a file system: most of the time, a disk would remove folders."""
+    made = Path(tempfile.mkdtemp(prefix="cluster-compute-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
     try:
         yield made
     finally:

@@ -119,6 +119,18 @@ REPORT: dict[str, Any] = {
 }  # fmt: skip
 
 
+READ: set[str] = set()
+
+
+def head_reads_a_good(report: dict[str, Any]) -> None:
+    """Most changes of labels and of answers are left out of the report: the same one is read once."""
+    text = json.dumps(report)
+    if text not in READ:
+        assert arrival.report(report, "a") == report
+        head_reads(report)
+        READ.add(text)
+
+
 def head_reads(report: dict[str, Any]) -> None:
     """What the head does with a report, beside those of other agents: decisions may be refused, and nothing else is raised."""
     agents = (Agent.from_json(report), OTHER)
@@ -182,9 +194,7 @@ def test_labels_are_ignored_or_reported_and_keep_no_agent_and_no_owner_from_work
     for one in found:
         has_apps(one["labels"])
         one["relays"] = relays.get(one["session"], [])
-    report = {**REPORT, "containers": found}
-    assert arrival.report(report, "a") == report
-    head_reads(report)
+    head_reads_a_good({**REPORT, "containers": found})
 
 
 @fuzzed(500)
@@ -202,9 +212,7 @@ def test_what_pid_1_answers_is_reported(choices: Choices) -> None:
         "batch": {**parse_exit(content[:64]), "begun": True},
         "apps": [one.to_json() for one in parse_statuses(content)],
     }
-    report = {**REPORT, "containers": [main]}
-    assert arrival.report(report, "a") == report
-    head_reads(report)
+    head_reads_a_good({**REPORT, "containers": [main]})
 
 
 def test_the_samples_are_accepted() -> None:
