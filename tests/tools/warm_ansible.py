@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The other end of warm_playbook.py: a process that has imported Ansible, and forks for each run of ansible-playbook.
+"""The other end of warm_playbook.py: a process that has imported Ansible, and forks for each run of ansible-playbook or another program.
 
 Usage: warm_ansible.py DESCRIPTOR, of a socket to the tests. It ends with that socket, or at an empty message. Runs have home directories
 of their own.
@@ -34,7 +34,8 @@ LONGEST = 1 << 17  # bytes of the arguments of a run
 
 def load() -> None:
     """Import what playbooks use: Ansible, and the collection, which Ansible's loader compiles at each start of a program."""
-    import ansible.cli.playbook  # noqa: F401
+    for cli in ("adhoc", "inventory", "playbook"):
+        importlib.import_module(f"ansible.cli.{cli}")
     from ansible.plugins import loader
 
     loader.init_plugin_loader()
@@ -105,7 +106,6 @@ def _watch(request: dict[str, Any], output: int, status: int, errors: int | None
 
 def _play(request: dict[str, Any], output: int, errors: int) -> NoReturn:
     from ansible import constants
-    from ansible.cli.playbook import main
     from ansible.utils.path import cleanup_tmp_file
 
     os.chdir(request["cwd"])
@@ -113,7 +113,8 @@ def _play(request: dict[str, Any], output: int, errors: int) -> NoReturn:
     os.dup2(errors, 2)
     for descriptor in {output, errors}:
         os.close(descriptor)
-    sys.argv = ["ansible-playbook", *request["arguments"]]
+    cli = request.get("cli", "playbook")
+    sys.argv = [f"ansible-{cli}", *request["arguments"]]
     # The directory for temporary files was made at the import, and the first run that ends would remove it.
     atexit._clear()
     common = Path(constants.DEFAULT_LOCAL_TMP, PACKED)
@@ -126,7 +127,7 @@ def _play(request: dict[str, Any], output: int, errors: int) -> NoReturn:
     Path(own, PACKED).symlink_to(common)
     constants.DEFAULT_LOCAL_TMP = own
     atexit.register(cleanup_tmp_file, own)
-    _leave(main)
+    _leave(sys.modules[f"ansible.cli.{cli}"].main)
 
 
 def _move(environment: dict[str, str]) -> None:

@@ -40,6 +40,8 @@ MOST = 4  # processes: each environment needs one, except for
 OF_RUNS = ("HOME", "PATH", "PWD", "PYTEST_CURRENT_TEST", "XDG_RUNTIME_DIR")
 PROGRAM = (sys.executable, str(Path(__file__).with_name("warm_ansible.py")))
 PIECE = 1 << 16
+ROOT = Path(__file__).resolve().parents[2]
+LONGEST = 120  # seconds of a run that takes few
 PATIENCE = 30  # seconds for runs to end that a test has left
 # A stand-in for ansible-playbook, of the same account as the process that makes its runs.
 STAND_IN = """#!/usr/bin/python3 -IS
@@ -70,10 +72,15 @@ class WarmPlaybook:
             )
 
     def run(
-        self, environment: Mapping[str, str], arguments: Sequence[str], cwd: Path, seconds: float
+        self,
+        environment: Mapping[str, str],
+        arguments: Sequence[str],
+        cwd: Path,
+        seconds: float,
+        cli: str = "playbook",
     ) -> tuple[int, str]:
         """The exit code and the output of a run. At the deadline, everything that it has started is killed."""
-        with self._run(environment, arguments, cwd, seconds) as (_pid, output, status, deadline):
+        with self._run(environment, arguments, cwd, seconds, cli) as (_pid, output, status, deadline):
             text = b"".join(iter(lambda: _piece(output, deadline), b""))
             return int(_line(status, deadline)), text.decode(errors="replace")
 
@@ -98,10 +105,15 @@ class WarmPlaybook:
 
     @contextmanager
     def _run(
-        self, environment: Mapping[str, str], arguments: Sequence[str], cwd: Path, seconds: float
+        self,
+        environment: Mapping[str, str],
+        arguments: Sequence[str],
+        cwd: Path,
+        seconds: float,
+        cli: str = "playbook",
     ) -> Iterator[tuple[int, int, int, float]]:
         """A run: its process, the descriptors of its output and of its exit code, and its deadline."""
-        asked = {"environment": dict(environment), "arguments": list(arguments), "cwd": str(cwd)}
+        asked = {"environment": dict(environment), "arguments": list(arguments), "cwd": str(cwd), "cli": cli}
         output, status = self._begin(json.dumps(asked).encode())
         deadline = time.monotonic() + seconds
         with os.fdopen(output, "rb", 0), os.fdopen(status, "rb", 0):
@@ -172,6 +184,12 @@ def run_warm(
 ) -> tuple[int, str]:
     """A run in the process for this environment."""
     return warm_playbook(environment, program).run(environment, arguments, cwd, seconds)
+
+
+def run_of_checkout(cli: str, arguments: Sequence[str], cwd: Path) -> tuple[int, str]:
+    """A run of ansible-playbook, ansible-inventory or ansible (``adhoc``) with the settings of the checkout, in one process for all."""
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+    return warm_playbook(environment).run(environment, arguments, cwd, LONGEST, cli)
 
 
 def warm_playbook(environment: Mapping[str, str], program: Sequence[str] = PROGRAM) -> WarmPlaybook:

@@ -22,6 +22,7 @@ from cluster_compute.__main__ import main
 from cluster_compute.verbs import VERBS
 from command_schema import SCHEMA, checked
 from typed_command import DOCUMENT, refusal, session
+from warm_playbook import run_of_checkout
 
 ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.usefixtures("home")
@@ -128,9 +129,9 @@ def test_every_verb_has_a_definition_in_the_schema() -> None:
 
 def inventory(file: str) -> dict[str, Any]:
     """An inventory as Ansible reads it."""
-    program = Path(sys.executable).with_name("ansible-inventory")
-    done = subprocess.run([str(program), "-i", file, "--list"], capture_output=True, text=True, check=True)
-    loaded: dict[str, Any] = json.loads(done.stdout)
+    code, text = run_of_checkout("inventory", ["-i", file, "--list", "--output", "read.json"], Path.cwd())
+    assert code == 0, text
+    loaded: dict[str, Any] = json.loads(Path("read.json").read_text())
     return loaded
 
 

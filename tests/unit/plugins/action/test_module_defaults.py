@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from warm_playbook import run_of_checkout
 
 TASK = {"cluster.compute.network": {"state": "absent", "sessions": ["x"]}}
 
@@ -27,6 +27,5 @@ def test_the_defaults_of_a_module_and_of_the_group_reach_its_action(checkout: Pa
     }
     playbook = tmp_path / "defaults.yml"
     playbook.write_text(yaml.safe_dump([play]))
-    command = [sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", str(playbook)]
-    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
-    assert "does not answer at unix:///nowhere/default.sock" in " ".join((done.stdout + done.stderr).split())
+    _code, text = run_of_checkout("playbook", ["-i", "localhost,", str(playbook)], checkout)
+    assert "does not answer at unix:///nowhere/default.sock" in " ".join(text.split())

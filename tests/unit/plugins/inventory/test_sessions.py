@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from ansible.utils.unsafe_proxy import AnsibleUnsafe
+from warm_playbook import run_of_checkout
 
 from ansible_collections.cluster.compute.plugins.inventory import sessions
 from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
@@ -65,9 +66,10 @@ def inventory(checkout: Path, base: Path, name: str) -> dict[str, set[str]]:
     """The hosts of each group."""
     path = base.parent / name
     path.write_text(FILES[name] + f"artifacts: {base}\n")
-    command = [sys.executable, "-m", "ansible", "inventory", "-i", str(path), "--list"]
-    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=True)
-    listed = json.loads(done.stdout)
+    read = base.parent / "read.json"
+    code, text = run_of_checkout("inventory", ["-i", str(path), "--list", "--output", str(read)], checkout)
+    assert code == 0, text
+    listed = json.loads(read.read_text())
     return {group: set(content["hosts"]) for group, content in listed.items() if content.get("hosts")}
 
 
@@ -96,19 +98,21 @@ def test_all_sessions_have_hosts_of_different_names_and_groups_for_each_agent(ch
     assert groups["role_main"] == {"train.main1", "serve.main1"}
 
 
-@pytest.mark.parametrize(("driver", "port"), [("bridge", 22), ("host", 30007)])
-def test_the_port_of_other_hosts_is_not_that_of_containers(checkout: Path, base: Path, driver: str, port: int) -> None:
+def test_the_port_of_other_hosts_is_not_that_of_containers(checkout: Path, base: Path) -> None:
     """A program in the place of ssh shows its port if Ansible names one, which has precedence over the session's configuration."""
-    (base / "train" / "session.json").write_text(json.dumps(document("train", driver)))
-    (base.parent / "train.sessions.yml").write_text(FILES["train.sessions.yml"] + f"artifacts: {base}\n")
+    (base / "serve" / "session.json").write_text(json.dumps(document("serve", "host")))
+    (base.parent / "all.sessions.yml").write_text(FILES["all.sessions.yml"] + f"artifacts: {base}\n")
     program = base.parent / "ssh"
-    program.write_text(f"#!/bin/sh\necho $* | grep -Eo 'Port=[0-9]+|main1 |sub[12] ' | xargs >> {base}/shown\n")
+    program.write_text(
+        f"#!/bin/sh\necho $* | grep -Eo '(train|serve)/|Port=[0-9]+|main1 |sub[12] ' | xargs >> {base}/shown\n"
+    )
     program.chmod(0o755)
     environment = {**os.environ, "ANSIBLE_SSH_EXECUTABLE": str(program), "ANSIBLE_REMOTE_PORT": "2222"}
-    words = ["-i", str(base.parent / "train.sessions.yml"), "all", "-f1", "-m", "ansible.builtin.raw", "-a", "true"]
+    words = ["-i", str(base.parent / "all.sessions.yml"), "all", "-f1", "-m", "ansible.builtin.raw", "-a", "true"]
     subprocess.run([sys.executable, "-m", "ansible", "adhoc", *words], cwd=checkout, env=environment, check=True)
     shown = sorted((base / "shown").read_text().splitlines())
-    assert shown == sorted(["Port=30007 main1", f"Port={port} sub1", f"Port={port} sub2"])
+    of_train = ["Port=22 train/ sub1", "Port=22 train/ sub2", "Port=30007 train/ main1"]
+    assert shown == [*of_train[:2], *(f"Port=30007 serve/ {host}" for host in ("main1", "sub1", "sub2")), of_train[2]]
 
 
 HOSTILE = "{{ lookup('pipe', 'touch MARK') }}"
@@ -130,7 +134,7 @@ def test_a_document_with_another_value_than_a_name_is_refused(checkout: Path, ba
     (base / "train" / "session.json").write_text(json.dumps(made))
     path = base.parent / "train.sessions.yml"
     path.write_text(FILES["train.sessions.yml"] + f"artifacts: {base}\n")
-    command = [sys.executable, "-m", "ansible", "inventory", "-i", str(path), "--list"]
-    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
-    assert f'is refused: it has "{HOSTILE}" in containers.0.{key}.' in " ".join(done.stderr.split())
-    assert "MARK" not in done.stdout
+    read = base.parent / "read.json"
+    _code, text = run_of_checkout("inventory", ["-i", str(path), "--list", "--output", str(read)], checkout)
+    assert f'is refused: it has "{HOSTILE}" in containers.0.{key}.' in " ".join(text.split())
+    assert not read.exists() or "MARK" not in read.read_text()

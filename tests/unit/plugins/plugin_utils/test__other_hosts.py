@@ -18,7 +18,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from expressions import trusted
 from played import played
-from warm_playbook import run_warm
+from warm_playbook import run_of_checkout
 
 from ansible_collections.cluster.compute.plugins.action import network
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
@@ -137,9 +137,8 @@ def play(folder: Path, agents: str, *more: str) -> Any:
     (folder / "play.yml").write_text(PLAY % (agents, agents))
     common = f"ansible_connection=local ansible_python_interpreter={sys.executable}"
     (folder / "hosts.ini").write_text(f"a number=1 {common}\nb number=2 {common}\n")
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "default"}
     arguments = ["-i", str(folder / "hosts.ini"), str(folder / "play.yml"), *more]
-    code, text = run_warm(environment, arguments, ROOT, 120)
+    code, text = run_of_checkout("playbook", arguments, ROOT)
     assert code == 0, text
     return json.loads((folder / "result.json").read_text())
 
