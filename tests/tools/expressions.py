@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,18 @@ ROLES = Path(__file__).resolve().parents[2] / "roles"
 
 def rendered(role: str, name: str, **given: Any) -> Any:
     """The value of a variable that a role defines in its ``vars`` or in a task, with these variables."""
-    own = {key: trusted(value) for found in _variables(ROLES / role) for key, value in found.items()}
+    own = _own(role)
     return Templar(loader=DataLoader(), variables={**own, **given}).template(own[name])
 
 
 def evaluated(expression: str, **given: Any) -> Any:
     """The value of an expression, with these variables."""
     return Templar(loader=DataLoader(), variables=given).template(trusted(expression))
+
+
+@functools.cache
+def _own(role: str) -> dict[str, Any]:
+    return {key: trusted(value) for found in _variables(ROLES / role) for key, value in found.items()}
 
 
 def _variables(role: Path) -> Iterator[dict[str, Any]]:

@@ -127,6 +127,7 @@ def _play(request: dict[str, Any], output: int, errors: int) -> NoReturn:
     Path(own, PACKED).symlink_to(common)
     constants.DEFAULT_LOCAL_TMP = own
     atexit.register(cleanup_tmp_file, own)
+    exec(request.get("before", ""), {})
     _leave(sys.modules[f"ansible.cli.{cli}"].main)
 
 

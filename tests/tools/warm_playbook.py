@@ -77,10 +77,10 @@ class WarmPlaybook:
         arguments: Sequence[str],
         cwd: Path,
         seconds: float,
-        cli: str = "playbook",
+        more: Mapping[str, str] | None = None,
     ) -> tuple[int, str]:
         """The exit code and the output of a run. At the deadline, everything that it has started is killed."""
-        with self._run(environment, arguments, cwd, seconds, cli) as (_pid, output, status, deadline):
+        with self._run(environment, arguments, cwd, seconds, more) as (_pid, output, status, deadline):
             text = b"".join(iter(lambda: _piece(output, deadline), b""))
             return int(_line(status, deadline)), text.decode(errors="replace")
 
@@ -110,10 +110,10 @@ class WarmPlaybook:
         arguments: Sequence[str],
         cwd: Path,
         seconds: float,
-        cli: str = "playbook",
+        more: Mapping[str, str] | None = None,
     ) -> Iterator[tuple[int, int, int, float]]:
         """A run: its process, the descriptors of its output and of its exit code, and its deadline."""
-        asked = {"environment": dict(environment), "arguments": list(arguments), "cwd": str(cwd), "cli": cli}
+        asked = {"environment": dict(environment), "arguments": list(arguments), "cwd": str(cwd), **(more or {})}
         output, status = self._begin(json.dumps(asked).encode())
         deadline = time.monotonic() + seconds
         with os.fdopen(output, "rb", 0), os.fdopen(status, "rb", 0):
@@ -186,10 +186,16 @@ def run_warm(
     return warm_playbook(environment, program).run(environment, arguments, cwd, seconds)
 
 
-def run_of_checkout(cli: str, arguments: Sequence[str], cwd: Path) -> tuple[int, str]:
-    """A run of ansible-playbook, ansible-inventory or ansible (``adhoc``) with the settings of the checkout, in one process for all."""
+def run_of_checkout(
+    cli: str, arguments: Sequence[str], cwd: Path, own: Mapping[str, str] | None = None, before: str = ""
+) -> tuple[int, str]:
+    """A run of ansible-playbook, ansible-inventory or ansible (``adhoc``) with the settings of the checkout, in one process for all.
+
+    ``own`` is added to the environment, and ``before`` runs in the process of the run: it may replace parts of the collection.
+    """
     environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
-    return warm_playbook(environment).run(environment, arguments, cwd, LONGEST, cli)
+    process = warm_playbook(environment)
+    return process.run({**environment, **(own or {})}, arguments, cwd, LONGEST, {"cli": cli, "before": before})
 
 
 def warm_playbook(environment: Mapping[str, str], program: Sequence[str] = PROGRAM) -> WarmPlaybook:

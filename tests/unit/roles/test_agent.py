@@ -7,13 +7,12 @@
 from __future__ import annotations
 
 import base64
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from expressions import ROLES, evaluated, rendered
+from warm_playbook import run_of_checkout
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.provisioning import role_settings
 
@@ -101,12 +100,10 @@ def test_a_misspelled_variable_is_refused_with_a_limit_too(tmp_path: Path) -> No
     """It would provision the host instead of removing it."""
     hosts = "".join(f"{name} ansible_host=127.0.0.1 ansible_port=1\n" for name in ("node1", "node2"))
     (tmp_path / "hosts").write_text(f"[agents]\n{hosts}")
-    command = ["ansible-playbook", "-i", str(tmp_path / "hosts"), str(ROLES.parent / "playbooks/provision_agents.yml")]
-    command[0] = str(Path(sys.executable).with_name(command[0]))
+    command = ["-i", str(tmp_path / "hosts"), str(ROLES.parent / "playbooks/provision_agents.yml")]
     for limit in ("all", "node1"):
         words = [*command, "--limit", limit, "-e", "agent_stat=absent"]
-        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-        shown = done.stdout + done.stderr
-        assert done.returncode == 2, shown
+        code, shown = run_of_checkout("playbook", words, tmp_path)
+        assert code == 2, shown
         assert "did you mean agent_state?" in shown
         assert "Connection refused" not in shown

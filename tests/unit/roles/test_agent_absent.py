@@ -7,12 +7,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from one_role import make_collection
+from one_role import run_role
 
 STEP = """
 import os
@@ -57,18 +56,14 @@ AS_ROOT=yes exec "$@"
 
 @pytest.mark.parametrize("containers", ["", "alice.demo.main1 alice.demo.main1\n"])
 def test_an_engine_that_needs_root_is_examined_and_cleaned_as_root(containers: str, tmp_path: Path) -> None:
-    make_collection(tmp_path, "agent", STEP)
     (tmp_path / "play.yml").write_text("- hosts: all\n  gather_facts: false\n  roles: [cluster.compute.agent]\n")
     for name, script in {"docker": DOCKER, "firewall-cmd": FIREWALL, "sudo": SUDO}.items():
         (tmp_path / name).write_text(script)
         (tmp_path / name).chmod(0o755)
     (tmp_path / "containers").write_text(containers)
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("ANSIBLE_")}
     own = {"STEPS": str(tmp_path / "steps"), "CONTAINERS": str(tmp_path / "containers")}
-    # Tests may run as root, who would otherwise not become root.
-    own["ANSIBLE_BECOME_ALLOW_SAME_USER"] = "true"
-    paths = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "ANSIBLE_COLLECTIONS_PATH": str(tmp_path)}
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "node,", "-c", "local", "play.yml"]
+    own["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
+    command = ["-i", "node,", "-c", "local", "play.yml"]
     command += ["-e", "agent_state=absent", "-e", f"ansible_python_interpreter={sys.executable}"]
     # A machine that is an agent keeps its own rules.
     command += ["-e", f"ansible_become_exe={tmp_path}/sudo", "-e", f"__agent_guard={tmp_path}/guard"]
@@ -76,15 +71,13 @@ def test_an_engine_that_needs_root_is_examined_and_cleaned_as_root(containers: s
     for path in (library, other):
         path.mkdir(parents=True)
     command += ["-e", f"ansible_remote_tmp={tmp_path}/tmp"]
-    done = subprocess.run(
-        command, cwd=tmp_path, env={**kept, **own, **paths}, capture_output=True, text=True, check=False
-    )
+    code, text = run_role(command, tmp_path, own, STEP)
     if containers:
-        assert done.returncode != 0, done.stdout
-        assert "still has containers of sessions (alice.demo.main1)" in done.stdout, done.stdout
+        assert code != 0, text
+        assert "still has containers of sessions (alice.demo.main1)" in text, text
         assert not (tmp_path / "steps").exists()
         return
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert code == 0, text
     assert (library.exists(), other.exists()) == (False, True)
     rule = '--permanent --remove-rich-rule=rule family="ipv4" source address="192.0.2.2" port port="{}" protocol="{}" accept'
     ports = ((2377, "tcp"), (7946, "tcp"), (7946, "udp"), (4790, "udp"))

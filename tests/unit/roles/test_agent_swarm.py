@@ -6,20 +6,17 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from one_role import make_collection
+from one_role import run_role
 
 # The engine of one host is for root alone. A worker joins what the head has created, with its token.
 STEP = """
 import json, os
 from ansible.plugins.action import ActionBase
 
-LOG = os.environ["STEPS"]
 PLAN = {"steps": {"head": "init", "other": "join"}, "refused": {}, "lead": "head", "cluster": "", "address": "", "managers": []}
 
 class ActionModule(ActionBase):
@@ -32,6 +29,7 @@ class ActionModule(ActionBase):
             return {"failed": True, "msg": host + ": permission denied"}
         if is_in_swarm and not needs_root and self._task.become:
             return {"failed": True, "msg": host + ": no password for sudo"}
+        LOG = os.environ["STEPS"]
         done = open(LOG).read().split() if os.path.exists(LOG) else []
         if (call, own) in (("swarm.join", "other"), ("swarm.describe", "other")) and "head:swarm.join" not in done:
             return {"failed": True, "msg": "there is no Swarm yet"}
@@ -51,16 +49,13 @@ class ActionModule(ActionBase):
 @pytest.mark.parametrize("needs_root", ["head", "other"])
 def test_a_host_joins_the_swarm_of_a_head_with_other_rights(needs_root: str, tmp_path: Path) -> None:
     """The other host comes first in the inventory."""
-    make_collection(tmp_path, "agent", STEP)
     play = "- hosts: agents\n  gather_facts: false\n  roles: [cluster.compute.agent]\n"
     (tmp_path / "play.yml").write_text(play)
     hosts = "".join(f"{name} ansible_connection=local\n" for name in ("other", "head"))
     (tmp_path / "hosts").write_text(f"[agents]\n{hosts}[all:vars]\nansible_python_interpreter={sys.executable}\n")
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("ANSIBLE_")}
-    own = {"STEPS": str(tmp_path / "steps"), "NEEDS_ROOT": needs_root, "ANSIBLE_COLLECTIONS_PATH": str(tmp_path)}
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts", "play.yml", "--tags", "swarm"]
-    done = subprocess.run(command, cwd=tmp_path, env={**kept, **own}, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    own = {"STEPS": str(tmp_path / "steps"), "NEEDS_ROOT": needs_root}
+    code, text = run_role(["-i", "hosts", "play.yml", "--tags", "swarm"], tmp_path, own, STEP)
+    assert code == 0, text
     steps = (tmp_path / "steps").read_text().split()
     assert [step for step in steps if ":swarm." in step and ":swarm.plan" not in step] == [
         "head:swarm.join",

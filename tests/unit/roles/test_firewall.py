@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from warm_playbook import run_of_checkout
+
 TASKS = Path(__file__).resolve().parents[3] / "roles/agent/tasks/firewall.yml"
+RECAP = "from ansible import constants; constants.DEFAULT_STDOUT_CALLBACK = 'default'"
 UFW = """#!/bin/sh
 active=Aktiv skipping='Bestehende Regel wird nicht hinzugefügt' absent='Regel existiert nicht'
 [ "$LC_ALL" != C ] || active=active skipping='Skipping adding existing rule' absent='Could not delete non-existent rule'
@@ -51,13 +53,9 @@ def test_ufw_is_understood_in_any_language_when_an_agent_joins_and_leaves(tmp_pa
     tasks = [{"ansible.builtin.include_tasks": str(TASKS)}, {"ansible.builtin.assert": {"that": left}}]
     play = {"hosts": "all", "serial": 1, "gather_facts": False, "vars": given, "tasks": tasks}
     (tmp_path / "play.json").write_text(json.dumps([play]))
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.yml", "play.json"]
     # As sshd of a host accepts it from the controller.
-    login = {"LC_ALL": "C.UTF-8", "LANG": "de_DE.UTF-8", "ANSIBLE_STDOUT_CALLBACK": "default"}
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", **login}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
-    changes = re.findall(r"^(\S+) +: .*changed=(\d)", done.stdout, re.MULTILINE)
-    assert dict(changes) == {"opens": "1", "opens-again": "0", "closes": "1", "closes-again": "0"}, (
-        done.stdout + done.stderr
-    )
-    assert done.returncode == 0, done.stdout
+    login = {"LC_ALL": "C.UTF-8", "LANG": "de_DE.UTF-8", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    code, text = run_of_checkout("playbook", ["-i", "hosts.yml", "play.json"], tmp_path, login, RECAP)
+    changes = re.findall(r"^(\S+) +: .*changed=(\d)", text, re.MULTILINE)
+    assert dict(changes) == {"opens": "1", "opens-again": "0", "closes": "1", "closes-again": "0"}, text
+    assert code == 0, text
