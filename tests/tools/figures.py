@@ -156,8 +156,6 @@ def goals(root: Path) -> list[Goal]:
         Goal("public modules", len(public_modules(root)), 16),
         Goal("action plugins", len(list(root.glob("plugins/action/*.py"))), 18),
         Goal("filters", filters, 4),
-        Goal("lines of plugins", sum(map(length, code)), 26000),
-        Goal("lines of code of plugins", sum(map(code_lines, code)), 15500),
         Goal("lines of code of the command and the front end", sum(map(code_lines, users_programs(root))), 900),
         # 200, and eight for each of the entry points that came later: commit and restart.
         Goal("lines of the tasks of role session", role.count("\n"), 216),
@@ -171,11 +169,21 @@ def goals(root: Path) -> list[Goal]:
     ]
 
 
+def sizes(root: Path) -> list[Goal]:
+    """The size of all plugins, which no test demands: to count their code takes as long as all of the rest."""
+    code = plugins(root)
+    return [
+        Goal("lines of plugins", sum(map(length, code)), 26000),
+        Goal("lines of code of plugins", sum(map(code_lines, code)), 15500),
+    ]
+
+
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=Path, default=ROOT, help="the top directory of a checkout (default: this one)")
-    for goal in goals(parser.parse_args().root.resolve()):
+    root = parser.parse_args().root.resolve()
+    for goal in sizes(root) + goals(root):
         print(f"{goal.name:<46} {goal.value:>6}  {'reached' if goal.is_reached else 'goal'}: {goal.limit}")
     return 0
 

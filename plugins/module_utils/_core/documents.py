@@ -104,11 +104,8 @@ def sparse(value: Any, uncounted: bool = False) -> Any:
 
 @lru_cache(maxsize=None)
 def _defaults(kind: type, uncounted: bool) -> List[Tuple[str, Any]]:
-    counted = (known for known in fields(kind) if uncounted or not UNCOUNTED.items() <= known.metadata.items())
-    return [
-        (known.name, known.default if known.default_factory is MISSING else known.default_factory())
-        for known in counted
-    ]
+    counted = (one for one in fields(kind) if uncounted or not UNCOUNTED.items() <= one.metadata.items())
+    return [(one.name, one.default if one.default_factory is MISSING else one.default_factory()) for one in counted]
 
 
 Texts = Mapping[str, str]

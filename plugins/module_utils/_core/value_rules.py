@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections import abc
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Callable, Generic, Iterator, List, Mapping, Sequence, Tuple, TypeVar
@@ -131,14 +132,14 @@ def _walk(value: Any) -> Iterator[Tuple[int, Any]]:
     while waiting:
         depth, item = waiting.pop()
         yield depth, item
-        if isinstance(item, Mapping):
+        if isinstance(item, abc.Mapping):
             waiting += [(depth + 1, part) for pair in item.items() for part in pair]
         elif isinstance(item, (list, tuple)):
             waiting += [(depth + 1, part) for part in item]
 
 
 def check_list(variable: str, value: Any) -> Sequence[Any]:
-    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+    if isinstance(value, (str, bytes)) or not isinstance(value, abc.Sequence):
         raise InputError(variable, value, "must be a list")
     return value
 

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Dict, Mapping, Tuple
 
 from .._core import units, value_rules
@@ -297,6 +298,7 @@ VARIABLES: Tuple[Variable, ...] = (
 KEPT: Tuple[Variable, ...] = tuple(variable for variable in REQUEST_VARIABLES if variable.kept)
 
 
+@lru_cache(maxsize=None)
 def read_by(entry_point: str) -> Tuple[Variable, ...]:
     """The variables that an entry point of the role reads; ``schedule`` reads those that a waiting session keeps, too."""
     return tuple(

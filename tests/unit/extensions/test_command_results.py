@@ -131,8 +131,7 @@ def inventory(file: str) -> dict[str, Any]:
     """An inventory as Ansible reads it."""
     code, text = run_of_checkout("inventory", ["-i", file, "--list", "--output", "read.json"], Path.cwd())
     assert code == 0, text
-    loaded: dict[str, Any] = json.loads(Path("read.json").read_text())
-    return loaded
+    return dict(json.loads(Path("read.json").read_text()))
 
 
 def test_hosts_are_added_to_the_inventory(capsys: pytest.CaptureFixture[str]) -> None:
