@@ -16,6 +16,7 @@ import io
 import re
 import sys
 import tokenize
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +29,8 @@ _NO_CODE = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 )
 BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.AsyncFor, ast.AsyncWith, ast.Match)
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+STATEMENTS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 
 
 @dataclass(frozen=True)
@@ -195,8 +197,16 @@ def _parsed(path: Path) -> ast.Module:
 @functools.cache
 def _functions(path: Path) -> list[tuple[str, int, int]]:
     """The name, the lines and the depth of each function. The trees are not kept: the garbage collector would visit all of them."""
-    functions = (node for node in ast.walk(_parsed(path)) if isinstance(node, Function))
+    functions = (node for node in _statements(_parsed(path)) if isinstance(node, FUNCTIONS))
     return [(one.name, _lines(one), max(_depth(node) for node in one.body)) for one in functions]
+
+
+def _statements(node: ast.AST) -> Iterator[ast.stmt | ast.ExceptHandler | ast.match_case]:
+    """All statements in a node: to visit the expressions, too, would take longer than to parse the file."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, STATEMENTS):
+            yield child
+            yield from _statements(child)
 
 
 def _lines(node: ast.stmt) -> int:
@@ -204,7 +214,7 @@ def _lines(node: ast.stmt) -> int:
 
 
 def _depth(node: ast.AST) -> int:
-    if not isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case) or isinstance(node, Function | ast.ClassDef):
+    if not isinstance(node, STATEMENTS) or isinstance(node, (*FUNCTIONS, ast.ClassDef)):
         return 0  # an expression, or a function that is counted itself
     if isinstance(node, ast.If) and len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
         return max(_depth(node.orelse[0]), 1 + max(_depth(child) for child in node.body))
