@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import heapq
 import random
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from samples import GIB, agent, context, request
+from store_sessions import memory_store
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
@@ -121,9 +120,5 @@ class Simulation:
 
 
 def simulated(seed: int, sessions: int) -> Outcome:
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
-        store = Store(str(Path(folder) / "state"))
-        try:
-            return Simulation(store, seed).run(sessions)
-        finally:
-            store.close()
+    with memory_store() as store:
+        return Simulation(store, seed).run(sessions)

@@ -6,6 +6,11 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
 from samples import context
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
@@ -16,6 +21,14 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.row import R
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+
+
+@contextmanager
+def memory_store() -> Iterator[Store]:
+    """An empty store on a file system in memory, if the machine has one: some tests make hundreds."""
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder, closing(Store(str(Path(folder) / "state"))) as store:
+        yield store
 
 
 def running(store: Store, asked: Request, *agents: Agent, now: float = 1000.0) -> Plan:

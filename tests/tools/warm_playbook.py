@@ -41,7 +41,7 @@ OF_RUNS = ("HOME", "PATH", "PWD", "PYTEST_CURRENT_TEST", "XDG_RUNTIME_DIR")
 PROGRAM = (sys.executable, str(Path(__file__).with_name("warm_ansible.py")))
 PIECE = 1 << 16
 ROOT = Path(__file__).resolve().parents[2]
-LONGEST = 120  # seconds of a run that takes few
+BRIEF = 120  # seconds of a run that takes few
 PATIENCE = 30  # seconds for runs to end that a test has left
 # A stand-in for ansible-playbook, of the same account as the process that makes its runs.
 STAND_IN = """#!/usr/bin/python3 -IS
@@ -195,7 +195,7 @@ def run_of_checkout(
     """
     environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
     process = warm_playbook(environment)
-    return process.run({**environment, **(own or {})}, arguments, cwd, LONGEST, {"cli": cli, "before": before})
+    return process.run({**environment, **(own or {})}, arguments, cwd, BRIEF, {"cli": cli, "before": before})
 
 
 def warm_playbook(environment: Mapping[str, str], program: Sequence[str] = PROGRAM) -> WarmPlaybook:

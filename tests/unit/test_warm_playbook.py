@@ -88,10 +88,11 @@ def test_a_run_has_the_exit_code_and_the_output_of_the_program(
     assert shown == [line for line in program.stdout.splitlines() if '"delta"' not in line and "fatal" not in line]
 
 
-def test_a_stand_in_for_the_program_is_a_run_in_the_process_that_has_imported_ansible(
+def test_a_stand_in_is_a_run_in_the_process_that_has_imported_ansible_and_is_killed_if_it_is_left(
     environment: dict[str, str], play: Path
 ) -> None:
-    with stand_in(play, environment) as program:
+    """In one process: to import Ansible takes most of the time."""
+    with stand_in(play, environment, 1) as program:
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         own = {**environment, "MARK": "yours"}
         done = [
@@ -100,6 +101,10 @@ def test_a_stand_in_for_the_program_is_a_run_in_the_process_that_has_imported_an
         ]
         other = {**own, "ANSIBLE_NOCOLOR": "0"}
         refused = subprocess.run([program, *arguments(3, "echo done")], check=False, cwd=play, env=other, **streams)
+        left = subprocess.Popen([program, *arguments(1, "sleep 4337")], cwd=play, env=environment)
+        assert wait_until(lambda: running(b"sleep\x004337\x00"), deadline_in(LIMIT))
+    assert wait_until(lambda: not running(b"sleep\x004337\x00"), deadline_in(10))
+    assert left.wait(10) != 0
     assert [one.returncode for one in done] == [0, 2]
     assert [f"yours in {play} {number}" in one.stdout for number, one in enumerate(done)] == [True, True]
     assert (refused.returncode, refused.stdout) == (1, "")
@@ -114,14 +119,6 @@ def test_a_program_starts_the_stand_in_with_environments_of_its_own(environment:
     assert (done.returncode, done.stderr) == (3, "")
     assert f"mine in {play} 1" in done.stdout
     assert f"yours in {play} 1" in done.stdout
-
-
-def test_a_run_that_a_stand_in_has_left_is_killed(environment: dict[str, str], play: Path) -> None:
-    with stand_in(play, environment, 1) as program:
-        left = subprocess.Popen([program, *arguments(1, "sleep 4337")], cwd=play, env=environment)
-        assert wait_until(lambda: running(b"sleep\x004337\x00"), deadline_in(LIMIT))
-    assert wait_until(lambda: not running(b"sleep\x004337\x00"), deadline_in(10))
-    assert left.wait(10) != 0
 
 
 def test_runs_side_by_side_keep_their_own_output_and_temporary_files(

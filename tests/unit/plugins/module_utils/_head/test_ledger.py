@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import agent, context, request
-from store_sessions import row_of, running
+from store_sessions import memory_store, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
@@ -55,8 +54,7 @@ def _step(store: Store, what: str, number: int, size: int, now: float) -> None:
 @given(STEPS)
 def test_the_ledger_is_the_integral_of_what_was_booked(steps: list[tuple[str, int, float]]) -> None:
     now, booked = 1000.0, 0.0
-    with tempfile.TemporaryDirectory() as folder:
-        store = Store(str(Path(folder) / "state"))
+    with memory_store() as store:
         for number, (what, size, seconds) in enumerate(steps):
             with store.transaction():
                 _step(store, what, number, size, now)
@@ -64,7 +62,6 @@ def test_the_ledger_is_the_integral_of_what_was_booked(steps: list[tuple[str, in
             booked += cpus * seconds
             now += seconds
         ledger = sum(one.millicpus / 1000 * one.seconds(now) for one in store.holdings())
-        store.close()
     assert ledger == pytest.approx(booked, rel=1e-9, abs=1e-6)
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import GIB, agent, carried_out, context, request
-from store_sessions import row_of, running
+from store_sessions import memory_store, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
@@ -134,25 +134,24 @@ def test_sessions_that_wait_name_the_time_at_which_they_probably_start(store: St
     st.sampled_from([Policy(), Policy(STRICT)]),
 )
 def test_what_fits_in_a_round_is_what_each_session_is_told_alone(
-    tmp_path_factory: pytest.TempPathFactory, asked: list[tuple[int, int, bool]], policy: Policy
+    asked: list[tuple[int, int, bool]], policy: Policy
 ) -> None:
     """The decision about the whole queue is that of ``schedule`` about each session."""
-    store = Store(str(tmp_path_factory.mktemp("queue") / "state"))
     jobs = [
         {"name": "job-%d" % index, "cpus": cpus, "priority": priority, "owner": "alice" if is_mine else "bob"}
         for index, (cpus, priority, is_mine) in enumerate(asked)
     ]
-    wait_for(store, *jobs)
-    there = context(agent("a", cpus=6, memory=64 * GIB), now=1100.0, policy=policy)
-    with store.transaction(keep=False):
-        found = decided(store, there=there)
-    for job in jobs:
+    with memory_store() as store:
+        wait_for(store, *jobs)
+        there = context(agent("a", cpus=6, memory=64 * GIB), now=1100.0, policy=policy)
         with store.transaction(keep=False):
-            alone = launch(store, request(**job), there)
-        if job["owner"] == "alice":
-            assert (alone.verdict == "placed") == (job["name"] in names(found))
-            assert alone.verdict == "placed" or alone.reason == reasons(found)[job["name"]]
-    store.close()
+            found = decided(store, there=there)
+        for job in jobs:
+            with store.transaction(keep=False):
+                alone = launch(store, request(**job), there)
+            if job["owner"] == "alice":
+                assert (alone.verdict == "placed") == (job["name"] in names(found))
+                assert alone.verdict == "placed" or alone.reason == reasons(found)[job["name"]]
 
 
 def test_an_owner_has_one_pass_at_a_time(store: Store) -> None:

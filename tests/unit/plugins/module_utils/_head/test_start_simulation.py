@@ -9,13 +9,12 @@ A pass follows each request and each end, and runs every half hour.
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from samples import GIB, agent, context, request
+from store_sessions import memory_store
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
@@ -186,9 +185,5 @@ REFUSED = [Job(0, 1, 1, False, (), 0, 0, 10), Job(0, 1, 1, True, (1,), 0, 0, 10)
 @example(REFUSED)
 @given(JOBS)
 def test_a_week_of_a_queue_starts_no_session_early_and_starves_none(jobs: list[Job]) -> None:
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
-        store = Store(str(Path(folder) / "state"))
-        try:
-            simulate(Queue(store), jobs)
-        finally:
-            store.close()
+    with memory_store() as store:
+        simulate(Queue(store), jobs)
