@@ -95,7 +95,7 @@ def sparse(value: Any, uncounted: bool = False) -> Any:
     A new field has its default in everything that exists, and so changes no digest.
     """
     if is_dataclass(value):
-        parts = ((name, getattr(value, name), default) for name, default in _defaults(type(value), uncounted))
+        parts = ((name, getattr(value, name), default) for name, default in _defaults(value.__class__, uncounted))
         return {name: sparse(part, uncounted) for name, part, default in parts if part != default}
     if isinstance(value, abc.Mapping):
         return {name: sparse(part, uncounted) for name, part in value.items()}
