@@ -104,7 +104,7 @@ def _may_stay(result: Json) -> bool:
 
 
 def _reaches(result: Json) -> bool:
-    """Whether the step has reached the engine: those that only look at a host say so, and others fail without one."""
+    """Whether the step has found no lack of an engine: a report says so, and other steps that need the engine fail."""
     parts = (result, result.get("agent") or {}, result.get("report") or {})
     return all(part.get("reachable", True) for part in parts)
 

@@ -14,7 +14,6 @@ from ansible.utils.vars import load_extra_vars
 
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError
-from ..module_utils._core.forms import AGENT
 from ..module_utils._core.value_rules import check_names
 from ..module_utils._planning.known_names import AGENT_VARIABLES, PREFIXES, check_known, suspects
 from ..module_utils._planning.playbook_settings import ENVIRONMENTS_TO_BUILD
@@ -49,12 +48,6 @@ def of_other_roles() -> Set[str]:
     return names
 
 
-_ODD_NAME = (
-    "The inventory has the host %.80r in the group agents: name it with up to 255 letters, digits, '.', '_', '-', ':' and '@', "
-    "beginning with a letter, digit or '_', and set ansible_host to its address."
-)
-
-
 def check_command(place: Controller, agents: bool = True) -> Json:
     """Refuse misspelled variables, and an inventory without agents if it must have some.
 
@@ -74,9 +67,6 @@ def check_command(place: Controller, agents: bool = True) -> Json:
     _check_names(place, given, found, [own.get(IGNORED) for own in variables.values()])
     if agents and not listed:
         raise ComputeError(_without_agents(str(place.variables["playbook_dir"])))
-    for host in listed:
-        if not AGENT(host):
-            raise ComputeError(_ODD_NAME % host)
     return {}
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -230,10 +231,11 @@ def _hand_out(runs: socket.socket) -> None:
             return
         try:
             warm_playbook(json.loads(request)["environment"]).make(request, descriptors)
-        except OSError as error:  # The stand-in fails when the descriptors are closed.
+        except Exception as error:  # The stand-in fails when the descriptors are closed.
             print(error, file=sys.stderr)
-        for descriptor in descriptors:
-            os.close(descriptor)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
 
 
 def _piece(descriptor: int, deadline: float) -> bytes:
@@ -252,4 +254,5 @@ def _line(descriptor: int, deadline: float) -> bytes:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     sys.exit(with_stand_in(sys.argv[1:]))

@@ -81,7 +81,7 @@ def run_counted(work: Callable[[], None], count: Callable[[], int], path: Option
 
         if not wait_until(has_ended, deadline, first_pause=0.0):
             return False
-    values_of(outcomes)
+    [_done] = values_of(outcomes)
     return True
 
 

@@ -77,7 +77,8 @@ def bytes_from(least: int) -> Callable[[str, Any], int]:
     def check(variable: str, value: Any) -> int:
         size = parse_bytes(value, variable)
         if size < least:
-            raise InputError(variable, value, f"must be at least {show_bytes(least)}")
+            rule = f"must be at least {show_bytes(least)}" if least > 1 else "must be greater than 0"
+            raise InputError(variable, value, rule)
         return size
 
     return check

@@ -129,7 +129,7 @@ def load_sdk(docker_host: str) -> Any:
                 # The SDK may have been loaded without it.
                 docker.api.client.SSHHTTPAdapter = SSHHTTPAdapter  # type: ignore[attr-defined]
         except ImportError as error:
-            raise LibraryError(error.name or "docker", traceback.format_exc()) from error
+            raise LibraryError("paramiko" if error.name == "paramiko" else "docker", traceback.format_exc()) from error
         finally:
             if hidden:
                 del sys.modules["paramiko"]

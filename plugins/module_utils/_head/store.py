@@ -82,6 +82,7 @@ class Store:
         """A copy in memory, whose changes are lost: of a store whose disk is full."""
         made, memory = cls(folder, read_only=True), cls.__new__(cls)
         memory._open(":memory:", is_whole=True)
+        memory._path = made._path
         with made._errors():
             made._db.backup(memory._db)
         made.close()
@@ -196,9 +197,9 @@ class Store:
 
     def holdings(self, since: float = 0.0) -> List[Holding]:
         """What sessions have held after a moment, in seconds since the epoch."""
-        query = (
-            "SELECT session, owner, began, ended, millicpus, memory, gpus FROM holding WHERE ended IS NULL OR ended > ?"
-        )
+        times = "CAST(began AS REAL), CAST(ended AS REAL)"
+        amounts = "CAST(millicpus AS INTEGER), CAST(memory AS INTEGER), CAST(gpus AS REAL)"
+        query = f"SELECT session, owner, {times}, {amounts} FROM holding WHERE ended IS NULL OR ended > ?"
         return [Holding._make(values) for values in self._db.execute(query, (since,))]
 
     def forget(self, row: Row) -> None:
@@ -238,7 +239,7 @@ class Store:
 
     def adopted(self) -> List[Row]:
         """Running sessions that are known from their labels alone: one with a damaged request still has its plan."""
-        return self._select("state = ? AND request = 'null' AND plan = 'null'", (RUNNING,))
+        return [row for row in self.live({RUNNING}) if row.request is None and row.plan is None]
 
     def states(self) -> Dict[str, str]:
         """The state of every session ever recorded, by its id."""
@@ -248,8 +249,8 @@ class Store:
     def ends(self, session_ids: Iterable[str]) -> Dict[str, End]:
         """The ends of those of these sessions that have ended, by their IDs."""
         found = {}
-        ended = f"SELECT changed FROM session WHERE id = ? AND NOT ({_LIVE})"
-        query = ended + " UNION ALL SELECT time FROM retired WHERE id = ?"
+        ended = f"SELECT CAST(changed AS REAL) FROM session WHERE id = ? AND NOT ({_LIVE})"
+        query = ended + " UNION ALL SELECT CAST(time AS REAL) FROM retired WHERE id = ?"
         for session_id in set(session_ids):
             for (time,) in self._db.execute(query, (session_id, session_id)).fetchall():
                 launches = self._db.execute("SELECT id FROM launch WHERE session = ?", (session_id,))

@@ -62,7 +62,7 @@ def _mount(variable: str, value: Any) -> Mount:
     mode = one_of(*_MODES)(variable, entry.get("mode", "rw"))
     options = entry.get("options") or {}
     if not isinstance(options, Mapping) or not all(str(name).isprintable() for name in options):
-        raise InputError(f"{variable}: options", options, "must be a dictionary of printable names and values")
+        raise InputError(f"{variable}: options", options, "must be a dictionary of values by printable names")
     target = target.rstrip("/")
     parts = target.split("/")
     if len(parts) < 2 or parts[0] or {"", ".", ".."} & set(parts[1:]) or _reserved(target):

@@ -16,6 +16,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
+from ...module_utils._core.forms import AGENT
 from ...module_utils._core.model import Plan
 from ...module_utils._core.names import ALL_OWNERS
 from ...module_utils._core.reports import Agent
@@ -41,6 +42,10 @@ _OF_HOST: Mapping[str, Tuple[str, Any]] = {
     "fabric": ("agent_fabric", ""),
 }
 
+_ODD_NAME = (
+    "Its name in the inventory has other characters than letters, digits, '.', '_', '-', ':' and '@', or too many; "
+    "give it another name, and set ansible_host to its address."
+)
 # Seconds for which launches one after the other use the report of an agent on which none of them has done anything.
 RECENT = 30.0
 
@@ -179,6 +184,8 @@ def of_result(asked: Json, result: Json) -> Json:
         raise StepError(result)
     if result.get("failed"):
         return _lost(asked, result, may_return=False)
+    if not AGENT(asked["name"]):
+        return _lost(asked, {"msg": _ODD_NAME}, may_return=False)
     try:
         return {**result, "agent": arrival.report(result.get("agent"), str(asked["name"]))}
     except ComputeError as error:

@@ -105,20 +105,6 @@ def test_an_inventory_without_agents_is_refused_unless_none_is_needed(
     check(tmp_path, {"all": {"hosts": {"web": {}}}}, agents=False)
 
 
-@pytest.mark.parametrize("host", ["nöde1", "-n1", "n1\u2028", "n" * 256])
-def test_a_host_whose_name_no_report_can_have_is_refused_before_it_is_asked(tmp_path: Path, host: str) -> None:
-    with pytest.raises(ComputeError) as refused:
-        check(tmp_path, {"agents": {"hosts": {"n1": {}, host: {}}}})
-    assert (
-        str(refused.value)
-        == (
-            "The inventory has the host %.80r in the group agents: name it with up to 255 letters, digits, '.', '_', '-', ':' and '@', "
-            "beginning with a letter, digit or '_', and set ansible_host to its address."
-        )
-        % host
-    )
-
-
 def test_a_hundred_agents_are_checked_in_a_moment(tmp_path: Path) -> None:
     variables = {"ansible_host": "192.0.2.1", "agent_cpus": 4, "agent_users": ["bob"], "image_tag": "x"}
     inventory = {"agents": {"hosts": {f"n{number}": variables for number in range(100)}}}

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 
@@ -58,6 +59,12 @@ def test_the_error_of_the_work_is_raised() -> None:
 
     with pytest.raises(StateError, match="agent1: it failed"):
         run_counted(work, lambda: 0, None, deadline_in(MOST))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_work_that_ends_its_thread_is_not_done() -> None:
+    with pytest.raises(ValueError, match="not enough values"):
+        run_counted(sys.exit, lambda: 0, None, deadline_in(MOST))
 
 
 def test_work_that_is_late_is_left(tmp_path: Path) -> None:

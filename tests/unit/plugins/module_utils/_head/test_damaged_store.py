@@ -31,6 +31,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, Recording
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import sample
+from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_share import decayed_use
 from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import begin, keep_up
 from ansible_collections.cluster.compute.plugins.module_utils._steps.sessions import list_all
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
@@ -128,9 +129,11 @@ def test_a_session_with_a_damaged_request_is_not_forgotten(path: Path) -> None:
         assert store.need(SESSION).plan == PLAN
 
 
-def test_a_session_that_is_forgotten_holds_nothing_more(path: Path) -> None:
-    damage_row(path, request="null", plan="null")
+@pytest.mark.parametrize("text", ["null", "{"])
+def test_a_session_that_is_forgotten_holds_nothing_more(path: Path, text: str) -> None:
+    damage_row(path, request=text, plan=text)
     with Store.opened(str(path.parent)) as store:
+        store.note(store.need(SESSION), 1.0, "seen")
         adopt(store, [agent("a")], now=2.0)
         assert [one.ended for one in store.holdings(since=-1.0)] == [1.0]
 
@@ -247,6 +250,18 @@ def test_bytes_that_are_no_text_stop_no_command(path: Path, table: str, column: 
     ended = [recorded(path, state, id=SESSION) for state in ("terminating", "terminated")]
     json.dumps(ended)
     assert [one["session"]["state"] for one in ended] == [states.TERMINATING, states.TERMINATED]
+
+
+@pytest.mark.parametrize("column", ["began", "millicpus", "memory", "gpus"])
+def test_damaged_numbers_of_an_ended_session_stop_no_command(path: Path, column: str) -> None:
+    for state in ("terminating", "terminated"):
+        recorded(path, state, id=SESSION, name="train")
+    damage_row(path, changed="x")
+    with Store.opened(str(path.parent)) as store:
+        store.execute(f"UPDATE holding SET {column} = 'x'")
+        assert launch(store, request(name="other"), context(*AGENTS)).verdict == "placed"
+        assert store.ends([SESSION])[SESSION].time == 0.0
+        assert "alice" in decayed_use(store.holdings(), half_life=60.0, now=3.0)
 
 
 @pytest.mark.parametrize("text", ["null", *UNKNOWN_HOLDERS])

@@ -62,7 +62,7 @@ DATA = {"source": "/data", "target": "/data"}
         ),
         (
             {"mounts": [{**DATA, "options": "nolock"}]},
-            "session_mounts: options: 'nolock': must be a dictionary of printable names and values.",
+            "session_mounts: options: 'nolock': must be a dictionary of values by printable names.",
         ),
         ({"user": {"uid": 0}}, "session_user: uid: 0: must be a whole number from 1 to 2147483647."),
         ({"user": {"gid": "staff"}}, "session_user: gid: 'staff': must be a whole number from 1 to 2147483647."),

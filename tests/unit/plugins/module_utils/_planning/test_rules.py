@@ -33,7 +33,7 @@ DOCKER_MOUNT = (
     "{source: /srv/data, target: /data}"
 )
 MOUNT = "must be a dictionary with source and target, and optionally type, mode, options, local"
-OPTIONS = "must be a dictionary of printable names and values"
+OPTIONS = "must be a dictionary of values by printable names"
 VOLUME = "must be a volume name of letters, digits, '-', '_' or '.'"
 DIRECTORY = "must be an absolute path, because it is a directory of the agents"
 APP_NAME = "must have lower-case letters, digits and '-' only, and must not be ssh"
@@ -92,7 +92,7 @@ def refusal(variables: dict[str, Any]) -> str:
         ("memory", "5m", "'5m'", "must be at least 6m"),
         ("memory", 0, "0", "must be at least 6m"),
         ("memory", "1048577t", "'1048577t'", AMOUNT),
-        ("shm", "0", "'0'", "must be at least 1b"),
+        ("shm", "0", "'0'", "must be greater than 0"),
         ("shm", "big", "'big'", AMOUNT),
         ("gpus", -1, "-1", GPUS),
         ("gpus", 1.5, "1.5", GPUS),

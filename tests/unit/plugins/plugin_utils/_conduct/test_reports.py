@@ -1,0 +1,20 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The report of an agent as the conductor takes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import of_result
+
+
+@pytest.mark.parametrize("name", ["nöde1", "-n1", "n1\u2028", "gpu 1", "n" * 256])
+def test_a_host_whose_name_no_report_can_have_is_an_agent_that_gets_nothing(name: str) -> None:
+    found = of_result({"name": name}, {"agent": {"name": name, "reachable": True}})["agent"]
+    assert (found["name"], found["reachable"], found["may_return"]) == (name, False, False)
+    assert found["reason"] == (
+        "Its name in the inventory has other characters than letters, digits, '.', '_', '-', ':' and '@', or too many; "
+        "give it another name, and set ansible_host to its address."
+    )
