@@ -31,7 +31,9 @@ from servers import free_port
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Plan, Port
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import persist
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
     AgentSettings,
     container_body,
@@ -195,7 +197,8 @@ class Lab:
 
     def remove(self) -> None:
         for listed in self.engine.containers(self.plan.session.id):
-            self.engine.remove(listed["Id"])
+            # A list of another test that reads its files holds it for a moment.
+            persist(lambda identity=listed["Id"]: self.engine.remove(identity), deadline_in(60))
         for network in self.engine.networks(self.plan.session.id):
             self.engine.remove_network(network["Id"])
         self.artifacts.remove(self.plan.session.id)
