@@ -159,7 +159,7 @@ OWN_VENV = $(HAVE_PYTHON) && $(PYTHON) -m venv --clear .cache/$*
 	@.cache/$*/$(BY_DIGEST) -r $<
 	@touch $@
 
-# It takes from .venv what is the same there, and compiles what it imports: of most files it imports nothing.
+# The importer uses the packages of .venv where the versions are equal. Python compiles only the files that it imports.
 .cache/importer/.ready: tests/requirements/importer.lock .venv/.tested
 	@$(HAVE_PYTHON) && $(PYTHON) -m venv --clear --without-pip $(@D)
 	@cd $(@D)/lib/python*/site-packages && ls -d $(CURDIR)/.venv/lib/python*/site-packages >tested.pth

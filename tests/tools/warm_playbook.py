@@ -81,7 +81,8 @@ class WarmPlaybook:
         more: Mapping[str, str] | None = None,
     ) -> tuple[int, str]:
         """The exit code and the output of a run. At the deadline, everything that it has started is killed."""
-        with self._run(environment, arguments, cwd, seconds, more) as (_pid, output, status, deadline):
+        asked = {**_asked(environment, arguments, cwd), **(more or {})}
+        with self._run(asked, seconds) as (_pid, output, status, deadline):
             text = b"".join(iter(lambda: _piece(output, deadline), b""))
             return int(_line(status, deadline)), text.decode(errors="replace")
 
@@ -95,7 +96,7 @@ class WarmPlaybook:
     ) -> tuple[bool, str]:
         """Whether a run was killed at a line of its output, and its output until then. What it has left running is not awaited."""
         text = ""
-        with self._run(environment, arguments, cwd, seconds) as (pid, output, status, deadline):
+        with self._run(_asked(environment, arguments, cwd), seconds) as (pid, output, status, deadline):
             while piece := _piece(output, deadline):
                 text += piece.decode(errors="replace")
                 if any(map(interruption.matches, text.splitlines())):
@@ -105,16 +106,8 @@ class WarmPlaybook:
         return False, text
 
     @contextmanager
-    def _run(
-        self,
-        environment: Mapping[str, str],
-        arguments: Sequence[str],
-        cwd: Path,
-        seconds: float,
-        more: Mapping[str, str] | None = None,
-    ) -> Iterator[tuple[int, int, int, float]]:
+    def _run(self, asked: Mapping[str, object], seconds: float) -> Iterator[tuple[int, int, int, float]]:
         """A run: its process, the descriptors of its output and of its exit code, and its deadline."""
-        asked = {"environment": dict(environment), "arguments": list(arguments), "cwd": str(cwd), **(more or {})}
         output, status = self._begin(json.dumps(asked).encode())
         deadline = time.monotonic() + seconds
         with os.fdopen(output, "rb", 0), os.fdopen(status, "rb", 0):
@@ -236,6 +229,11 @@ def _hand_out(runs: socket.socket) -> None:
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
+
+
+def _asked(environment: Mapping[str, str], arguments: Sequence[str], cwd: Path) -> dict[str, object]:
+    """The request of a run."""
+    return {"environment": dict(environment), "arguments": list(arguments), "cwd": str(cwd)}
 
 
 def _piece(descriptor: int, deadline: float) -> bytes:

@@ -15,7 +15,7 @@ from .._core.documents import Json
 from .._core.errors import ConflictError, EngineError, InputError, LibraryError
 from .._core.exits import WAITING
 from .._core.model import Gpu
-from .._core.parallel import default_parallelism, run_all
+from .._core.parallel import run_all
 from .._core.reports import GpuSharing
 from .._core.units import parse_bytes, parse_cpus
 from .._docker.apps import read_statuses
@@ -205,7 +205,7 @@ def observed(engine: Engine, ours: Sequence[Json], has_time: bool, silent: Colle
             return unread(entry, silence(waiting[entry["engine_id"]][0], engine.agent))
         return with_apps(engine, with_batch(engine, with_wait(engine, entry)), has_time)
 
-    entries = container_entries(engine, ours, default_parallelism())
+    entries = container_entries(engine, ours)
     ranked = sorted(entries, key=lambda entry: (entry["session"], entry["rank"]))
     return run_all(complete, ranked)
 

@@ -28,10 +28,6 @@ class Outcome(Generic[Item, Value]):
     error: Optional[Exception] = None
 
 
-def default_parallelism() -> int:
-    return AT_ONCE
-
-
 def map_bounded(
     function: Callable[[Item], Value], items: Iterable[Item], limit: int = AT_ONCE, keep_going: bool = False
 ) -> List[Outcome[Item, Value]]:

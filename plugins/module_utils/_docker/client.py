@@ -146,7 +146,7 @@ def waits_for_secrets(engine: Engine, identity: str, container: str, hostname: s
     return engine.has_path(identity, run_folder(container) + "/.waits_for_secrets", hostname)
 
 
-def container_entries(engine: Engine, listed: Sequence[Json], parallelism: int) -> List[Json]:
+def container_entries(engine: Engine, listed: Sequence[Json]) -> List[Json]:
     """Report entries of containers, in their order. Only stopped containers are inspected, for how they have ended."""
 
     def entry(container: Json) -> Json:
@@ -154,4 +154,4 @@ def container_entries(engine: Engine, listed: Sequence[Json], parallelism: int) 
         inspected = engine.inspect(container["Id"], engine_name(container)) if has_ended else None
         return container_entry(container, inspected)
 
-    return run_all(entry, listed, parallelism)
+    return run_all(entry, listed)

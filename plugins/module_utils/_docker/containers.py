@@ -13,7 +13,7 @@ from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError, TakenError
 from .._core.image_reference import names_of
 from .._core.model import Container, Mount, Plan
-from .._core.parallel import default_parallelism, map_bounded, run_all, values_of
+from .._core.parallel import map_bounded, run_all, values_of
 from .client import Engine, container_entries, waits_for_secrets
 from .data_folders import check_folders_answer, check_mounts_answer, found_folders
 from .device_nodes import amd_gpus, mps_fault
@@ -141,7 +141,7 @@ class AgentContainers:
     def _entries(self, listed: Dict[str, Json]) -> List[Json]:
         """Report entries in rank order; in check mode, a container that does not exist has the state ``planned``."""
         known = [listed.get(container.id) or self._planned(container) for container in self.mine]
-        return container_entries(self.engine, known, default_parallelism())
+        return container_entries(self.engine, known)
 
     def _planned(self, container: Container) -> Json:
         place = {self.plan.network.name: endpoint(container)}

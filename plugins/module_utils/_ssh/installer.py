@@ -18,7 +18,7 @@ from .._core.documents import Json
 from .._core.errors import InputError, StateError
 from .._core.model import Container, Plan, Session
 from .._core.names import installed_mark
-from .._core.parallel import default_parallelism, run_all
+from .._core.parallel import run_all
 from .._docker.client import Engine
 from .._docker.device_nodes import device_groups
 from .._docker.payloads import writable_folders
@@ -94,7 +94,7 @@ class FileInstaller:
             return self._target(container, live) if self._lacks_files(container, live) else None
 
         here = self.plan.on(self.agent)
-        targets = [target for target in run_all(look, here, default_parallelism()) if target is not None]
+        targets = [target for target in run_all(look, here) if target is not None]
         return targets, [container.hostname for container in here if container.id not in live]
 
     def _refuse_stranger(self, live: Mapping[str, Json]) -> None:
@@ -128,7 +128,7 @@ class FileInstaller:
             wanted = self.bundle.content_digest(container, self.plan.session, target.environment)
             return None if installed == wanted.encode() else target
 
-        targets = run_all(look, containers, default_parallelism())
+        targets = run_all(look, containers)
         return [target for target in targets if target is not None]
 
     def _target(self, container: Container, live: Mapping[str, Json]) -> Target:
@@ -172,7 +172,7 @@ class FileInstaller:
             for folder, part in split(files, folders):
                 self.engine.put_archive(target.engine_id, folder, pack(part, now, folder), target.container.hostname)
 
-        run_all(put, list(zip(made.targets, made.entries)), default_parallelism())
+        run_all(put, list(zip(made.targets, made.entries)))
 
 
 def read_contents(engine: Engine, target: Target, session: Session) -> ImageContents:
@@ -185,7 +185,7 @@ def read_contents(engine: Engine, target: Target, session: Session) -> ImageCont
     def read(path: str) -> str:
         return (engine.read_file(target.engine_id, path, subject) or b"").decode("utf-8", "surrogateescape")
 
-    passwd, group, client_config, known_hosts = run_all(read, READ_FILES, default_parallelism())
+    passwd, group, client_config, known_hosts = run_all(read, READ_FILES)
     return ImageContents(
         tree=Tree(
             stat=lambda path: engine.path_stat(target.engine_id, path, subject),
