@@ -26,6 +26,8 @@ MOLECULE := $(addprefix molecule-,$(notdir $(patsubst %/molecule.yml,%,$(wildcar
 # An ordinary user's PATH has no folder of system programs.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):/usr/sbin:/sbin
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+# Thousands of processes import these files: without bytecode, each compiles them.
+unexport PYTHONDONTWRITEBYTECODE
 
 ## Use
 
@@ -54,12 +56,16 @@ SYSTEMD := tests/integration/multi_host/test_systemd_host.py
 CHECKS := $(LINTS) unit artifact importer sanity images modules ssh playbooks-1 playbooks-2 playbooks-3 examples hosts hosts-1 hosts-2 systemd molecule $(MOLECULE)
 # Test processes on an engine mostly wait: four more than there are processors keep the processors busy.
 WORKERS ?= $(shell echo $$(( $$(nproc) + 4 )))
-.PHONY: test packages lint $(CHECKS) integration large matrix certification docs-site clean help
-# The longest steps come first; the linters fill the gap while the images are built.
-test: packages .venv/.tested  ## Run every check and test, on real engines
-	@IMAGES_READY=1 tests/tools/with_engine.py tests/tools/steps.py --workers $(WORKERS) \
-		images hosts-1:images hosts-2:images ssh:images modules:images playbooks-1:images playbooks-2:images playbooks-3:images unit examples:images systemd:images \
-		molecule-default:images molecule-own:images $(LINTS) importer artifact sanity
+.PHONY: test packages tools lint $(CHECKS) integration large matrix certification docs-site clean help
+# The longest steps come first; the linters fill the gap while the images are built. The images need no test tools, and nothing
+# here needs the processors alone: to unpack packages takes one of them.
+NEEDS_IMAGES := hosts-1 hosts-2 ssh modules playbooks-1 playbooks-2 playbooks-3
+test:  ## Run every check and test, on real engines
+	@$(MAKE) -j2 packages .venv
+	@IMAGES_READY=1 tests/tools/with_engine.py tests/tools/steps.py --workers $(WORKERS) tools images $(NEEDS_IMAGES:=:images,tools) unit:tools \
+		examples:images,tools systemd:images,tools molecule-default:images,tools molecule-own:images,tools $(addsuffix :tools,$(LINTS) importer artifact sanity)
+
+tools: .venv/.tested
 
 packages:  ## Install the Debian packages that the tests need, or show the command that installs them
 	@$(HAVE_PYTHON)
@@ -104,7 +110,7 @@ unit: .venv/.tested  ## Run the unit tests
 TWICE = run() { pytest -o cache_dir=.cache/pytest-$@ $(1) "$$@"; }; run --durations=12 $(REPORT).1.xml || { \
 	echo "--- second run of the failed tests"; run --last-failed --last-failed-no-failures=none $(REPORT).2.xml; }
 
-images: .venv/.tested
+images: .venv
 	@env -u IMAGES_READY tests/tools/images.py
 
 integration: .venv/.tested  ## Run the tests against a real engine (parts: modules, ssh, playbooks-1 to -3, examples)
@@ -159,7 +165,7 @@ OWN_VENV = $(HAVE_PYTHON) && $(PYTHON) -m venv --clear .cache/$*
 	@.cache/$*/$(BY_DIGEST) -r $<
 	@touch $@
 
-# The importer uses the packages of .venv where the versions are equal. Python compiles only the files that it imports.
+# The importer uses the packages of .venv where the versions are equal. Python compiles only the files that it imports, as with the test tools.
 .cache/importer/.ready: tests/requirements/importer.lock .venv/.tested
 	@$(HAVE_PYTHON) && $(PYTHON) -m venv --clear --without-pip $(@D)
 	@cd $(@D)/lib/python*/site-packages && ls -d $(CURDIR)/.venv/lib/python*/site-packages >tested.pth
@@ -207,5 +213,5 @@ clean:  ## Remove the files that make created here (sessions and agents stay)
 
 .venv/.tested: .venv/.ready requirements-dev.lock
 	@echo "Adding the test tools to .venv …"
-	@.venv/$(BY_DIGEST) -r requirements-dev.lock
+	@.venv/$(BY_DIGEST) --no-compile -r requirements-dev.lock
 	@touch $@
