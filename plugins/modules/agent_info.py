@@ -16,6 +16,10 @@ options:
     description: Whether to measure what each running container and each GPU uses now. This takes at least half a second.
     type: bool
     default: false
+  apps_of:
+    description: The names of the sessions whose apps are looked at. Without it, the apps of all sessions are.
+    type: list
+    elements: str
   group: {description: The resource groups of the agent., type: list, elements: str, default: [default]}
   schedulable: {description: Whether new sessions may be placed on the agent., type: bool, default: true}
   reserved_cpus: {description: "CPUs that are reserved for the host, such as V(1) or V(0.5).", type: str, default: "0"}

@@ -167,7 +167,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "host_network": host.host_network([swarm.get("NodeAddr", ""), options["address"]], info),
         "ports": sorted(host.listening_ports().union(*(published(listed) for listed in everyone))),
         "names": sorted(filter(None, {engine_name(listed) for listed in everyone if not is_member(listed)})),
-        "containers": _with_relays(observed(engine.with_one_deadline(), ours, options["measure"], silent), everyone),
+        "containers": _with_relays(observed(engine.with_one_deadline(), ours, options, silent), everyone),
         "ignored_containers": ignored_entries(everyone),
         "silent_folders": sorted(silent),
         "overlay_guard": guard.overlay_guard() if joined else guard.NOT_SEEN,
@@ -193,7 +193,7 @@ def _capacity(info: Json, overrides: Overrides) -> Json:
     }
 
 
-def observed(engine: Engine, ours: Sequence[Json], has_time: bool, silent: Collection[str]) -> List[Json]:
+def observed(engine: Engine, ours: Sequence[Json], options: Json, silent: Collection[str]) -> List[Json]:
     """The containers of sessions, with the state of their command and of their apps.
 
     No file is read of a container that mounts a folder of a lost file server: the engine would wait for it.
@@ -203,7 +203,7 @@ def observed(engine: Engine, ours: Sequence[Json], has_time: bool, silent: Colle
     def complete(entry: Json) -> Json:
         if waiting[entry["engine_id"]]:
             return unread(entry, silence(waiting[entry["engine_id"]][0], engine.agent))
-        return with_apps(engine, with_batch(engine, with_wait(engine, entry)), has_time)
+        return with_apps(engine, with_batch(engine, with_wait(engine, entry)), options["measure"], options["apps_of"])
 
     entries = container_entries(engine, ours)
     ranked = sorted(entries, key=lambda entry: (entry["session"], entry["rank"]))
@@ -246,13 +246,15 @@ def unread(entry: Json, reason: str) -> Json:
     return {**entry, "batch": {**parse_exit(None), "begun": True, "reason": reason}}
 
 
-def with_apps(engine: Engine, entry: Json, has_time: bool) -> Json:
+def with_apps(engine: Engine, entry: Json, has_time: bool, apps_of: Collection[str] | None) -> Json:
     """The entry of a container that runs with the state of its apps. What cannot be read does not fail the report.
 
-    Apps that came after the launch are on main1, and in no label: only a report that has time looks for them.
+    Each file is a request, for which Docker Engine 20.10 starts a process. Apps that came after the launch are on main1, and in no
+    label: only a report that has time looks for them.
     """
     may_have = has_apps(entry["labels"]) or (has_time and entry["id"] == entry["session"])
-    if entry["state"] != "running" or not may_have:
+    is_asked = apps_of is None or entry["name"] in apps_of
+    if entry["state"] != "running" or not may_have or not is_asked:
         return entry
     found, _reason = _tried(read_statuses, engine, entry)
     # An app of the launch that is not among them was removed.

@@ -73,7 +73,7 @@ def launch(play: Play, asked: Asked, reports: Reports) -> Launched:
         except PlacedAgainError as error:
             taken = error.message
             avoided = avoided.and_those_of(placed.plan)
-            reports = collect_reports(play, asked.request.image, asked.folders)
+            reports = collect_reports(play, asked.request.image, asked.folders, apps_of=[asked.request.name])
     raise SessionError(f"Session {asked.request.name} was not launched: {taken}")
 
 

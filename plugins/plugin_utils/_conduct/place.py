@@ -137,7 +137,8 @@ def _until_placed(play: Play, asked: Asked, options: Json, reports: Reports, avo
 
     def is_decided() -> bool:
         if decision:
-            used[0] = collect_reports(play, asked.request.image, asked.folders, is_shown=False)
+            own = [asked.request.name]
+            used[0] = collect_reports(play, asked.request.image, asked.folders, apps_of=own, is_shown=False)
         queued = asked.queued or (decision["session"]["id"] if decision and not play.check else "")
         decision.clear()
         agents = [avoided.added_to(report) for report in used[0].agents]

@@ -110,12 +110,16 @@ def collect_reports(
     image: str = "",
     folders: Sequence[str] = (),
     *,
+    apps_of: List[str] | None = None,
     measure: bool = False,
     is_shown: bool = True,
     hosts: Sequence[str] | None = None,
 ) -> Reports:
-    """The report of every agent of the play, with this image and these data folders. A lost agent prevents no session on others."""
-    wanted = {"image": image or None, "paths": list(folders) or None, "measure": measure or None}
+    """The report of every agent of the play, with this image and these data folders. A lost agent prevents no session on others.
+
+    ``apps_of`` names the sessions whose apps count; without it, the apps of all do.
+    """
+    wanted = {"image": image or None, "paths": list(folders) or None, "measure": measure or None, "apps_of": apps_of}
     names = play.names if hosts is None else hosts
     asked = {host: report_options({**_asked_of(play, host), **_set(wanted)}) for host in names}
     with play.phase("inform") if is_shown else nullcontext():
@@ -132,8 +136,9 @@ class RecentReports:
     The head decides by the session store, too, which has what other commands launch and end meanwhile.
     """
 
-    def __init__(self, play: Play) -> None:
+    def __init__(self, play: Play, apps_of: List[str] | None = None) -> None:
         self._play = play
+        self._apps_of = apps_of
         self._known: Dict[Tuple[str, ...], Tuple[float, Reports, Set[str]]] = {}
 
     def of(self, image: str, folders: Sequence[str]) -> Reports:
@@ -141,10 +146,11 @@ class RecentReports:
         key = (image, *folders)
         end, reports, used = self._known.get(key, (0.0, Reports([]), set()))
         if end < time.monotonic():
-            reports = collect_reports(self._play, image, folders)
+            reports = collect_reports(self._play, image, folders, apps_of=self._apps_of)
             end = time.monotonic() + RECENT
         elif used:
-            reports = reports.updated(collect_reports(self._play, image, folders, hosts=sorted(used)))
+            newer = collect_reports(self._play, image, folders, apps_of=self._apps_of, hosts=sorted(used))
+            reports = reports.updated(newer)
         self._known[key] = (end, reports, set())
         return reports
 

@@ -50,7 +50,7 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
     if is_resize:
         again, queued = asked_again(play, requests[0].name, requests[0].size)
         requests, found["paths"] = [again], checked_folders(again)
-    recent = RecentReports(play)
+    recent = RecentReports(play, [request.name for request in requests])
     reports = recent.of(requests[0].image, found["paths"])
     result = {"changed": False, "unprepared": False, "names": [request.name for request in requests]}
     lacking = _to_prepare(play, found, requests[0], reports) if prepares else {}
@@ -200,4 +200,5 @@ def _restarted(play: Play, asked: Asked, plan: Plan, hostnames: List[str]) -> La
 
 
 def _repaired(play: Play, asked: Asked) -> Launched:
-    return launch(play, asked, collect_reports(play, asked.request.image, checked_folders(asked.request)))
+    request = asked.request
+    return launch(play, asked, collect_reports(play, request.image, checked_folders(request), apps_of=[request.name]))

@@ -56,27 +56,35 @@ def test_a_main1_that_ends_while_its_apps_are_read_fails_no_report() -> None:
             raise ConflictError("main1: the engine could not read it: the container is not running")
 
     main = {**entry("e", "running"), "id": "c", "session": "c", "hostname": "main1", "labels": {}}
-    assert report.with_apps(Ended(), main, True) == main
+    assert report.with_apps(Ended(), main, True, None) == main
 
 
 @pytest.mark.parametrize(
-    ("changes", "is_asked"),
-    [({}, True), ({"state": "exited"}, False), ({"labels": {LABEL_APPS: ""}}, False), ({"labels": {}}, False)],
+    ("changes", "apps_of", "is_asked"),
+    [
+        ({}, None, True),
+        ({}, ["others", "demo"], True),
+        ({}, ["others"], False),
+        ({"state": "exited"}, None, False),
+        ({"labels": {LABEL_APPS: ""}}, None, False),
+        ({"labels": {}}, None, False),
+    ],
 )
 def test_a_container_whose_role_has_apps_says_how_they_are(
-    monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], is_asked: bool
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], apps_of: list[str] | None, is_asked: bool
 ) -> None:
     asked = {
         **entry("e", "running"),
         "id": "c",
         "session": "s",
+        "name": "demo",
         "hostname": "ps1",
         "labels": {LABEL_APPS: "true"},
         **changes,
     }
     statuses = [AppStatus("board", "ready")]
     monkeypatch.setattr(report, "read_statuses", lambda *place: statuses if place[1:] == ("e", "c", "ps1") else [])
-    found = report.with_apps(Waiting(), asked, has_time=True)
+    found = report.with_apps(Waiting(), asked, True, apps_of)
     assert found.get("apps") == ([statuses[0].to_json()] if is_asked else None)
 
 
