@@ -44,14 +44,14 @@ def _list(asked: argparse.Namespace) -> int:
 
 
 def _add(asked: argparse.Namespace) -> int:
-    file = Path(asked.inventory[-1]) if asked.inventory else HOSTS
-    entries = entries_of(asked.addresses, asked.host or "")
-    former = file.read_text(encoding="utf-8", errors="surrogateescape") if file.exists() else ""
-    text = with_hosts(former or EMPTY, entries, head=bool(asked.head))
-    asked.inventory = [str(file)]
+    [file, *_] = map(Path, [*asked.inventory[-1:], *filter(os.path.exists, places.FOUND), HOSTS])
+    if not asked.inventory and os.environ.get("ANSIBLE_INVENTORY", "") not in ("", str(file)):
+        raise MisuseError(f"later commands read the inventory of ANSIBLE_INVENTORY, not {file}: unset it, or use -i")
+    entries, asked.inventory = entries_of(asked.addresses, asked.host or ""), [str(file)]
     if asked.show:
         return play_all(asked)
-    _write(file, text)
+    former = file.read_text(encoding="utf-8", errors="surrogateescape") if file.exists() else ""
+    _write(file, with_hosts(former or EMPTY, entries, head=bool(asked.head)))
     code = 0 if asked.no_provision else play(lines_of(asked)[0], asked, quiet=asked.json)[0]
     report(asked, {"file": str(file), "hosts": list(entries), "provisioned": not (asked.no_provision or code)}, [])
     return code

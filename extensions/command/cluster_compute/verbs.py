@@ -35,7 +35,7 @@ VERBS: Dict[str, Verb] = {
     ),
     "scale": Verb(
         "give a running session another number of containers",
-        argument("name", metavar="NAME"),
+        _NAME,
         argument("session_cluster_size", metavar="SIZE", type=int, help="number of containers, main1 included"),
         _CHECK,
         runs="cluster_session session",

@@ -286,7 +286,7 @@ def test_the_only_session_needs_no_name(
 ) -> None:
     assert "no session has files on this machine" in refusal(capsys, "-i", "h", "logs")
     session(home, "train")
-    for words in (["logs"], ["logs", "sub1"], ["down"], ["exec", "--", "id"], ["cp", "a", ":b"]):
+    for words in (["logs"], ["logs", "sub1"], ["down"], ["exec", "--", "id"], ["cp", "a", ":b"], ["scale", "5"]):
         [line] = shown(capsys, "-i", "h", *words)
         assert variables(line, monkeypatch)["session_name"] == "train"
     [line] = shown(capsys, "-i", "h", "logs", "other")

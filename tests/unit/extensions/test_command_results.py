@@ -231,6 +231,23 @@ def test_an_inventory_that_is_not_understood_stays_as_it_is(capsys: pytest.Captu
     assert Path("hosts.yml").read_text() == text
 
 
+def test_hosts_are_added_to_the_inventory_that_later_commands_read(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANSIBLE_INVENTORY", "mine.ini")
+    refused = refusal(capsys, "hosts", "add", "node1", "--no-provision")
+    assert refused == "later commands read the inventory of ANSIBLE_INVENTORY, not hosts.yml: unset it, or use -i"
+    assert os.listdir() == []
+    assert main(["-i", "hosts.yml", "hosts", "add", "node1", "--no-provision"]) == 0
+    monkeypatch.setenv("ANSIBLE_INVENTORY", "hosts.yml")
+    assert main(["hosts", "add", "node2", "--no-provision"]) == 0
+    monkeypatch.delenv("ANSIBLE_INVENTORY")
+    Path("hosts.yml").rename("cluster-compute.yml")
+    assert main(["hosts", "add", "node3", "--no-provision"]) == 0
+    assert os.listdir() == ["cluster-compute.yml"]
+    assert sorted(inventory("cluster-compute.yml")["agents"]["hosts"]) == ["node1", "node2", "node3"]
+
+
 def test_init_writes_two_files_and_overwrites_none(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
