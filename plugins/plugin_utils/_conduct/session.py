@@ -33,6 +33,7 @@ from .start import stop
 from .terminate import terminate, terminate_matching
 from .variables import checked
 
+_BARE = "Not an agent yet: %s. The launch sets this up first; only then is there a plan to show."
 _ENDS = "must not be a session with session_on_failure: terminate, which ends when a container stops"
 
 
@@ -53,6 +54,8 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
     recent = RecentReports(play, [request.name for request in requests])
     reports = recent.of(requests[0].image, found["paths"])
     result = {"changed": False, "unprepared": False, "names": [request.name for request in requests]}
+    if prepares and _is_bare(play, found, reports):
+        return {**result, "changed": True, "sessions": []}
     lacking = _to_prepare(play, found, requests[0], reports) if prepares else {}
     if any(lacking.get(name) for name in ("provision", "environment", "preflight")):
         return {**result, **lacking, "unprepared": True}
@@ -81,6 +84,14 @@ def _document(play: Play, launched: Launched) -> Json:
     artifacts = Artifacts(play.artifacts, launched.placed.plan.session.name)
     content = artifacts.read(DOCUMENT)
     return {"session": arrival.session_document(content, f"{artifacts.folder}/{DOCUMENT}")} if content else {}
+
+
+def _is_bare(play: Play, found: Json, reports: Reports) -> bool:
+    """Whether no host is an agent before a launch makes them agents: check mode, which makes none, has no plan and says so."""
+    hosts = [host for host, lacking in reports.lacks.items() if lacking]
+    is_bare = bool(hosts and play.check and found["variables"]["session_provision"] and not reports.reachable)
+    play.show([_BARE % ", ".join(hosts)] if is_bare else [])
+    return is_bare
 
 
 def _to_prepare(play: Play, found: Json, request: Request, reports: Reports) -> Json:

@@ -18,7 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import session
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.session import present
 
-# What a host reports: it lacks the image of an environment, has it, or is no agent yet.
+# What a host reports: it lacks the image of an environment, has it, is no agent yet, or has no connection.
 IMAGE = "cluster-compute/lab:1.0"
 ENGINE: Json = {"reachable": True, "runtime": {"present": True}}
 REPORTS: dict[str, Json] = {
@@ -26,6 +26,7 @@ REPORTS: dict[str, Json] = {
     "b": {**ENGINE, "image": {"reference": IMAGE, "present": False}},
     "c": {**ENGINE, "image": {"reference": IMAGE, "present": True}},
     "l": {"reachable": False},
+    "s": {"reachable": False},
 }
 
 
@@ -43,8 +44,18 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
+def _answer(host: str) -> Json:
+    return {"connected": host != "s", "agent": {"name": host, **REPORTS[host]}}
+
+
 def presented(
-    monkeypatch: pytest.MonkeyPatch, hosts: str, settings: Json, checks: Json | None = None, *, prepares: bool = True
+    monkeypatch: pytest.MonkeyPatch,
+    hosts: str,
+    settings: Json,
+    checks: Json | None = None,
+    *,
+    prepares: bool = True,
+    check: bool = False,
 ) -> tuple[Json, list[str]]:
     """The result of a launch by these hosts, and the lines that it shows."""
     variables = {"session_provision": True, "session_preflight": False, "session_scale": False, **settings}
@@ -56,8 +67,9 @@ def presented(
         "origins": {},
     }
     monkeypatch.setattr(session, "checked", lambda *_arguments: asked)
-    play = conducted({"report.collect": lambda host, _args: {"agent": {"name": host, **REPORTS[host]}}}, *hosts)
-    return present(play, prepares=prepares, checks=checks or {}), play.said
+    play = conducted({"report.collect": lambda host, _args: _answer(host)}, *hosts, check=check)
+    result = present(play, prepares=prepares, checks=checks or {})
+    return result, play.said + play.lines
 
 
 @pytest.mark.parametrize(
@@ -90,6 +102,24 @@ def test_nothing_is_prepared_that_the_user_does_not_want(
     result, _said = presented(monkeypatch, "al", settings)
     assert result["unprepared"] is bool(settings.get("session_preflight"))
     assert (result.get("provision") or [], result.get("environment") or "") == ([], "")
+
+
+@pytest.mark.parametrize(("hosts", "is_planned"), [("l", False), ("al", True)])
+def test_check_mode_shows_no_plan_before_a_host_is_an_agent(
+    hosts: str, is_planned: bool, monkeypatch: pytest.MonkeyPatch, launched: list[Any]
+) -> None:
+    result, shown = presented(monkeypatch, hosts, {}, check=True)
+    line = "Not an agent yet: l. The launch sets this up first; only then is there a plan to show."
+    assert (result["changed"], result["unprepared"], launched) == (True, False, [{}] if is_planned else [])
+    assert shown == ([] if is_planned else [line])
+
+
+@pytest.mark.parametrize(("hosts", "settings"), [("l", {"session_provision": False}), ("s", {})])
+def test_check_mode_leaves_hosts_that_no_launch_makes_agents_to_the_placement(
+    hosts: str, settings: Json, monkeypatch: pytest.MonkeyPatch, launched: list[Any]
+) -> None:
+    presented(monkeypatch, hosts, settings, check=True)
+    assert launched == [{}]
 
 
 THREE = [request(image=IMAGE, name=name).to_json() for name in ("train-1", "train-2", "train-3")]
