@@ -215,12 +215,12 @@ def archiver(action: str, path: str) -> str:
     place, box = (path if path.startswith("/") else "./" + path), RUNTIME + "busybox"
     if action == "copy-to":
         if sys.stdin.isatty():
-            raise MisuseError("standard input must be a tar archive: tar -c FILES | … copy-to NAME FOLDER")
+            raise MisuseError("standard input must be a tar archive: tar -c FILES | … copy-to NAME DIRECTORY")
         folder = shlex.quote(place)
         return "%s mkdir -p %s && cd %s && exec %s tar -x -o -f -" % (box, folder, folder, box)
     folder, name = posixpath.split(place.rstrip("/"))
     if name in ("", ".", ".."):
-        raise MisuseError("%r must end in the name of a file or folder" % path)
+        raise MisuseError("%r must end in the name of a file or directory" % path)
     if sys.stdout.isatty():
         raise MisuseError("standard output would be a tar archive: … copy-from NAME PATH | tar -x")
     return "cd %s && exec %s tar -c -f - %s" % (shlex.quote(folder or "/"), box, shlex.quote("./" + name))
