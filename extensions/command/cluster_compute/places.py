@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from .words import HOST, MisuseError, check_name, document_of
+from .words import MisuseError, check_name, document_of
 
 # Inventories that are found in the working directory.
 FOUND = ("cluster-compute.yml", "hosts.yml")
@@ -123,8 +123,8 @@ def session_of(asked: argparse.Namespace) -> str:
 
 def _belongs(asked: argparse.Namespace, name: str, word: str) -> bool:
     """Whether a word is a container or an app of a session."""
-    apps = [app["name"] for app in document(asked, name)["apps"]] if asked.verb == "open" else []
-    return word in apps or (asked.verb in ("logs", "ssh") and bool(HOST.fullmatch(word)))
+    found = document(asked, name) if asked.verb in ("logs", "open", "ssh") else {"hosts": []}
+    return word in ([app["name"] for app in found["apps"]] if asked.verb == "open" else found["hosts"])
 
 
 def document(asked: argparse.Namespace, name: str, *hosts: str) -> Dict[str, Any]:
