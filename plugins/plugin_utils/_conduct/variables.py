@@ -55,6 +55,8 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Jso
     values = asked = _merged(given, other or {})
     if entry_point in (LAUNCH, APPS, ENVIRONMENTS):
         table = catalogue.check_environments("session_environments", values.get("session_environments") or {})
+        if entry_point == APPS and values.get("session_name"):
+            values = {**values, "session_image": _environment_of_running(values, table)}
         values = catalogue.with_environment(values, table)
     if entry_point == LAUNCH and values.get("session_mounts"):
         owner = check_owner("session_owner", values.get("session_owner") or login())
@@ -157,9 +159,19 @@ def _merged(given: Json, other: Json) -> Json:
     return found
 
 
+def _document_of_running(values: Json) -> Json:
+    return Shell(str(values.get("session_artifacts") or ""), str(values["session_name"])).document
+
+
+def _environment_of_running(values: Json, table: catalogue.Table) -> str:
+    """The environment that has the image of a running session, or else the image."""
+    image = str(_document_of_running(values)["session"].get("image", ""))
+    return next((name for name, entry in table.items() if image in entry["versions"].values()), image)
+
+
 def _of_running_session(values: Json, wants_relays: bool) -> Json:
     """Where main1 of a running session is, and the apps to start, in their normal form."""
-    document = Shell(str(values.get("session_artifacts") or ""), str(values["session_name"])).document
+    document = _document_of_running(values)
     apps = check_apps("session_apps", values.get("session_apps") or [])
     for app in apps:
         if not app.command:

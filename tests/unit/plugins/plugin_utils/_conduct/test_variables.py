@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from ansible import context
@@ -325,6 +327,27 @@ def test_a_vulnerable_ansible_core_is_refused(version: str) -> None:
 @pytest.mark.parametrize("version", ["2.17.7", "2.17.14", "2.18.1", "2.19.0", "2.20.0.dev0", "3.0"])
 def test_other_releases_of_ansible_core_are_accepted(version: str) -> None:
     check_release(version)
+
+
+@pytest.mark.parametrize(
+    ("image", "name", "port"),
+    [("cluster-compute/lab:1.0", "tensorboard", 6006), ("r:4", "rstudio", 8787), ("any:1", "tensorboard", 6006)],
+)
+def test_the_image_of_a_running_session_gives_apps_their_names(
+    image: str, name: str, port: int, tmp_path: Path
+) -> None:
+    document = {
+        "session": {"id": str(uuid4()), "name": "train", "owner": "alice", "image": image, "user": {"name": "work"}},
+        **{"network": {"driver": "bridge"}, "containers": [], "apps": []},
+    }
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train/session.json").write_text(json.dumps(document))
+    own = {"r": {"versions": {"4": "r:4"}, "apps": [{"name": "rstudio", "port": 8787, "command": "exec r"}]}}
+    given = {"name": "train", "artifacts": str(tmp_path), "environments": own}
+    [app] = check("apps", apps=name, **given)["apps"]
+    assert (app["name"], app["port"]) == (name, port)
+    with pytest.raises(InputError, match=r"session_apps: 'none': .* has no app of this name, only"):
+        check("apps", apps="none", **given)
 
 
 def test_a_numbered_session_needs_a_name_in_quotes() -> None:
