@@ -22,7 +22,11 @@ import yaml
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import REFERENCE_IMAGE
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogue import SHIPPED, with_environment
-from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import VARIABLES, check_variables
+from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import (
+    VARIABLES,
+    check_variables,
+    read_by,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -196,7 +200,8 @@ def broken_rule(command: Command) -> str:
         check_variables(entry_point, with_environment({**given, **image}, SHIPPED))
     except InputError as error:
         return f"{command.page}: {error.message}"
-    return ""
+    unread = given.keys() - {variable.full_name for variable in read_by(entry_point)} if command.playbook else ()
+    return "".join(f"{command.page}: {command.playbook} does not read {name}" for name in sorted(unread))
 
 
 def test_every_command_passes_the_rules_of_its_variables() -> None:
@@ -206,6 +211,8 @@ def test_every_command_passes_the_rules_of_its_variables() -> None:
 def test_a_command_that_breaks_a_rule_is_found() -> None:
     command = Command("page.md", "ansible-playbook playbooks/cluster_session.yml -e session_name=run", True)
     assert broken_rule(command).startswith("page.md: session_name: 'run': must have 4 to 64 letters")
+    command = Command("page.md", "ansible-playbook playbooks/session_apps.yml -e session_image=lab", True)
+    assert broken_rule(command) == "page.md: session_apps does not read session_image"
 
 
 def test_no_command_needs_a_shell_that_leaves_brackets_alone() -> None:
