@@ -129,7 +129,7 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
     if scheduled.get("former_size") and not check_mode:
         lines.append(_RESIZED)
     if outcome == "placed" and not plan.session.mounts:
-        lines.append("No data folder: the files of this session are removed with it")
+        lines.append("No data directory: the files of this session are removed with it")
     lines += [f"App {port.name}: port {port.host_port} of {plan.main.agent}" for port in plan.main.ports[1:]]
     lines += [f"App {app.name}: in {one.hostname}, by SSH tunnel" for one, app in kept_apps(plan) if one.rank]
     parts = [part for one in plan.containers for part in gpu_parts([gpu.to_json() for gpu in one.resources.gpus])]

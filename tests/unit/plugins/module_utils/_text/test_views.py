@@ -119,7 +119,7 @@ def test_a_summary_names_the_limits_that_change(outcome: str, names: list[str], 
 
 
 def test_only_a_launch_without_a_data_folder_says_that_its_files_are_removed() -> None:
-    line = "No data folder: the files of this session are removed with it"
+    line = "No data directory: the files of this session are removed with it"
     mount = {"source": "/srv/data", "target": "/data"}
     mounted = plan(request(mounts=[mount]))
     assert line in summary(scheduled("placed"), "/tmp")
@@ -143,7 +143,7 @@ def test_a_whole_summary() -> None:
         "  main1      a      10.201.0.2",
         "  sub1       a      10.201.0.3",
         "  sub2       b      10.201.0.4",
-        "No data folder: the files of this session are removed with it",
+        "No data directory: the files of this session are removed with it",
         "App web: port 8080 of a",
         "App board: port 30001 of a",
         "Enter it: ssh -F /tmp/x/train/ssh_config main1",
