@@ -149,7 +149,7 @@ def test_files_of_a_container_are_handled_in_it(labs: Callable[..., Lab], pool: 
     lab = labs()
     name, folder = lab.plan.main.name, "/etc/cluster-compute/run"
     lab.start_with_files()
-    lab.engine.put_file(name, folder, "go", b"1")
+    lab.engine.put_file(name, folder + "/go", b"1")
     assert lab.engine.read_file(name, folder + "/go") == b"1"
     assert lab.engine.read_file(name, folder + "/go", most=0) == b""
     assert lab.engine.read_file(name, folder) == b""
@@ -158,7 +158,7 @@ def test_files_of_a_container_are_handled_in_it(labs: Callable[..., Lab], pool: 
         client.exec_create(name, ["sh", "-c", f"mv {folder} /moved && ln -s /data {folder}"], user="0:0")["Id"]
     )
     pool.swap()
-    lab.engine.put_file(name, folder, "next", b"2")
+    lab.engine.put_file(name, folder + "/next", b"2")
     assert (sorted(os.listdir(pool.host)), os.listdir(pool.away)) == (["shadow"], ["next"])
     assert lab.engine.read_file(name, folder + "/next") == b"2"
     assert lab.engine.read_file(name, folder + "/shadow") is None

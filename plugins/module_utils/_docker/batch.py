@@ -91,7 +91,7 @@ class Batch:
             if is_next:
                 since = _engine_time()
                 self._put_next(main)
-            self.engine.put_file(main, self._folder, "go", b"", "main1")
+            self.engine.put_file(main, self._folder + "/go", b"", "main1")
             status = self._taken(main)
         return {"changed": must_start, **status, "begun": True, "since": since}
 
@@ -105,8 +105,8 @@ class Batch:
     def _put_next(self, main: str) -> None:
         """Give PID 1 the command of the plan. It reads the files as soon as the last one exists."""
         for name, text in self._files().items():
-            self.engine.put_file(main, self._folder, "next_" + name, text, "main1")
-        self.engine.put_file(main, self._folder, "next", b"", "main1")
+            self.engine.put_file(main, f"{self._folder}/next_{name}", text, "main1")
+        self.engine.put_file(main, self._folder + "/next", b"", "main1")
 
     def _taken(self, main: str) -> Json:
         """The status once PID 1 has the command of the plan, so that an exit code is never that of the former."""

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import posixpath
 import re
@@ -20,6 +19,7 @@ from .._core.constants import LABEL_FOLDERS, RUNTIME_PATH
 from .._core.documents import Json
 from .._core.errors import ConflictError, EngineError, visible
 from .._core.waiting import deadline_in, retry_until, wait_until
+from .archives import Entry, pack
 from .connection import Connection
 
 MIB = 1 << 20
@@ -287,14 +287,10 @@ class ContainerRequests(Connection):
                 stream.shutdown(socket.SHUT_RDWR)
             answer.close()
 
-    def put_file(self, identity: str, folder: str, name: str, content: bytes, subject: str = "") -> None:
+    def put_file(self, identity: str, path: str, content: bytes, subject: str = "") -> None:
         """Write a file of root into an existing folder of the container."""
-        archive = io.BytesIO()
-        with tarfile.open(fileobj=archive, mode="w") as tar:
-            entry = tarfile.TarInfo(name)
-            entry.mode, entry.mtime, entry.size = 0o644, int(time.time()), len(content)
-            tar.addfile(entry, io.BytesIO(content))
-        self.put_archive(identity, folder, archive.getvalue(), subject)
+        folder = posixpath.dirname(path)
+        self.put_archive(identity, folder, pack([Entry(path, content)], folder), subject)
 
     def sizes(self, identity: str) -> Json:
         """The engine's entry of a container with the bytes that it has written; empty if it is gone."""

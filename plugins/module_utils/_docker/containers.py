@@ -119,8 +119,7 @@ class AgentContainers:
             return self.engine.read_file(container["Id"], _LIMITS, engine_name(container)) != wanted
 
         def write(container: Json) -> None:
-            folder, _slash, name = _LIMITS.rpartition("/")
-            self.engine.put_file(container["Id"], folder, name, wanted, engine_name(container))
+            self.engine.put_file(container["Id"], _LIMITS, wanted, engine_name(container))
 
         running = [container for container in listed.values() if container["State"] == "running"]
         changed = [one for one, other in zip(running, run_all(differs, running)) if other]

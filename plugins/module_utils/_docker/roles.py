@@ -56,7 +56,7 @@ class RoleContainers:
     def _begin(self, member: Member) -> None:
         """Let PID 1 run the command of the role. One that has run, or runs, is left alone."""
         container, _role, identity = member
-        self.engine.put_file(identity, run_folder(container.id), "go", b"", container.hostname)
+        self.engine.put_file(identity, run_folder(container.id) + "/go", b"", container.hostname)
 
     def _wait(
         self, waiting: List[Tuple[Member, str]], seconds: float, check: Callable[[Member], None] | None = None

@@ -9,15 +9,13 @@ it was created with. A second, empty volume marks a volume that is completely fi
 
 from __future__ import annotations
 
-import io
-import tarfile
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, List, Mapping, Sequence
 
 from .._core.constants import LABEL_EDITION, LABEL_RUNTIME, RUNTIME_PATH, RUNTIME_VOLUME_PREFIX
 from .._core.documents import Json, digest
 from .._core.errors import ConflictError, EngineError, StateError
+from .archives import Entry, pack
 from .reports import content_of
 
 if TYPE_CHECKING:
@@ -41,19 +39,14 @@ class Scripts:
 
     def archive(self, version: str) -> bytes:
         """A tar archive of the scripts, with the version as its last file. Scripts in C(bin) are run by the runtime's own shell."""
-        buffer, now = io.BytesIO(), int(time.time())
-        with tarfile.open(fileobj=buffer, mode="w") as tar:
-            for applet in self.applets:
-                link = tarfile.TarInfo("bin/" + applet)
-                link.type, link.linkname, link.mtime = tarfile.SYMTYPE, "busybox", now
-                tar.addfile(link)
-            for path, text in [*sorted(self.texts.items()), ("version", version + "\n")]:
-                is_program = path.startswith("bin/")
-                data = (_SHELL + text.partition("\n")[2] if is_program else text).encode()
-                file = tarfile.TarInfo(path)
-                file.size, file.mode, file.mtime = len(data), 0o755 if is_program else 0o644, now
-                tar.addfile(file, io.BytesIO(data))
-        return buffer.getvalue()
+        links = [Entry("/bin/" + applet, target="busybox") for applet in self.applets]
+        return pack([*links, *(_file(*item) for item in [*sorted(self.texts.items()), ("version", version + "\n")])])
+
+
+def _file(path: str, text: str) -> Entry:
+    is_program = path.startswith("bin/")
+    data = _SHELL + text.partition("\n")[2] if is_program else text
+    return Entry("/" + path, data.encode(), 0o755 if is_program else 0o644)
 
 
 def find_runtime(engine: Engine, edition: str = "") -> str:

@@ -10,15 +10,14 @@ A program of the SSH runtime unpacks them from its standard input after each sta
 from __future__ import annotations
 
 import base64
-import io
 import shlex
-import tarfile
-import time
 from dataclasses import dataclass
-from typing import List, Mapping, Tuple
+from typing import Mapping
 
+from .._core.constants import SECRETS_FOLDER
 from .._core.documents import sealed, unsealed
 from .._core.model import User
+from .archives import Entry, pack
 
 
 @dataclass(frozen=True)
@@ -45,15 +44,14 @@ class Delivery:
     def archive(self, user: User) -> bytes:
         """A tar archive: files that only the user can read, and files for PID 1, the last of which completes them."""
         exports = "".join(f"export {name}={shlex.quote(text)}\n" for name, text in self.variables.items())
-        files: List[Tuple[str, bytes, int, int, int]] = [
-            (name, content, 0o400, user.uid, user.gid) for name, content in self.contents.items()
-        ]
         own = {".environment": exports, ".set_env": self.set_env and self.set_env + "\n", ".complete": ""}
-        files += [(name, text.encode(), 0o600, 0, 0) for name, text in own.items()]
-        buffer, now = io.BytesIO(), int(time.time())
-        with tarfile.open(fileobj=buffer, mode="w") as tar:
-            for name, content, mode, uid, gid in files:
-                entry = tarfile.TarInfo(name)
-                entry.size, entry.mode, entry.uid, entry.gid, entry.mtime = len(content), mode, uid, gid, now
-                tar.addfile(entry, io.BytesIO(content))
-        return buffer.getvalue()
+        return pack(
+            [
+                *(
+                    Entry(f"{SECRETS_FOLDER}/{name}", one, 0o400, user.uid, user.gid)
+                    for name, one in self.contents.items()
+                ),
+                *(Entry(f"{SECRETS_FOLDER}/{name}", text.encode(), 0o600) for name, text in own.items()),
+            ],
+            SECRETS_FOLDER,
+        )

@@ -16,7 +16,7 @@ from .._core.documents import Json, digest, sparse
 from .._core.errors import EngineError, InputError, StateError
 from .._core.model import IMAGE_COMMAND, App, User
 from .._core.waiting import deadline_in, wait_until
-from .rootfs import Entry, pack
+from .._docker.archives import Entry, pack
 
 if TYPE_CHECKING:
     from .._docker.apps import Apps
@@ -109,7 +109,7 @@ class AppInstaller:
             image = (self.observed.engine.image(main["ImageID"]) or {}).get("Config") or {}
             entries = [*app_entries(apps, tokens, self.user, image), index_entry(wanted)]
             # Not at the root, which may be read-only.
-            archive = pack(entries, time.time(), CONFIG_FOLDER)
+            archive = pack(entries, CONFIG_FOLDER)
             self.observed.engine.put_archive(main["Id"], CONFIG_FOLDER, archive, self.observed.hostname)
             self._await_notice({name: wanted.get(name, "") for name in {**lines, **wanted}})
         return wanted != lines

@@ -15,9 +15,10 @@ from .._core.errors import ComputeError
 from .._core.model import Container, Session, User
 from .._core.names import installed_mark, run_folder
 from .._core.topology import apps_of, timeout_text
+from .._docker.archives import Entry
 from . import config_files, host_lists
 from .app_files import INDEX, app_entries, index_entry, index_lines
-from .rootfs import Entry, Tree
+from .rootfs import Tree
 
 AUTHORITY = CONFIG_FOLDER + "/ca.pub"
 # Holds a digest of the installed files.

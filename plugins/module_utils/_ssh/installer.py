@@ -9,7 +9,6 @@ that to the engine. A container with a read-only root then gets an archive for e
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
@@ -19,6 +18,7 @@ from .._core.errors import InputError, StateError
 from .._core.model import Container, Plan, Session
 from .._core.names import installed_mark
 from .._core.parallel import run_all
+from .._docker.archives import Entry, pack
 from .._docker.client import Engine
 from .._docker.device_nodes import device_groups
 from .._docker.payloads import writable_folders
@@ -26,7 +26,7 @@ from .._docker.removal import state_of
 from .._docker.reports import ACTIVE
 from . import config_files
 from .container_files import AUTHORITY, DIGEST_FILE, SHELLS, Bundle, ImageContents, container_entries
-from .rootfs import Entry, Tree, described, pack, split
+from .rootfs import Tree, described, split
 
 READ_FILES = ("/etc/passwd", "/etc/group", "/etc/ssh/ssh_config", config_files.KNOWN_HOSTS)
 
@@ -59,7 +59,7 @@ class Installation:
     def archive(self, hostname: str, folders: Sequence[str]) -> bytes:
         """The archive that PID 1 of a container unpacks at its root. ``folders`` are those that it can write to, if not all."""
         place = [target.container.hostname for target in self.targets].index(hostname)
-        return pack([entry for _folder, part in split(self.entries[place], folders) for entry in part], time.time())
+        return pack([entry for _folder, part in split(self.entries[place], folders) for entry in part])
 
 
 @dataclass(frozen=True)
@@ -165,12 +165,12 @@ class FileInstaller:
         return made
 
     def _put(self, made: Installation) -> None:
-        now, folders = time.time(), writable_folders(self.plan.session)
+        folders = writable_folders(self.plan.session)
 
         def put(pair: Tuple[Target, Sequence[Entry]]) -> None:
             target, files = pair
             for folder, part in split(files, folders):
-                self.engine.put_archive(target.engine_id, folder, pack(part, now, folder), target.container.hostname)
+                self.engine.put_archive(target.engine_id, folder, pack(part, folder), target.container.hostname)
 
         run_all(put, list(zip(made.targets, made.entries)))
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import time
 from dataclasses import dataclass
 from typing import Dict, List
 
@@ -21,11 +20,11 @@ from .._core.documents import Json
 from .._core.model import Container, Plan
 from .._core.parallel import run_all
 from .._core.paths import covers
+from .._docker.archives import Entry, pack
 from .._docker.client import Engine
 from .._docker.payloads import OF_AGENT
 from . import config_files
 from .container_files import PROFILE, Bundle, host_texts
-from .rootfs import Entry, pack
 
 _HOSTS = "/etc/hosts"
 _NEW_HOSTS, _PINNED = CONFIG_FOLDER + "/hosts", CONFIG_FOLDER + "/known_hosts"
@@ -111,7 +110,7 @@ class MemberFiles:
             **({_NEW_HOSTS: hosts} if hosts != found else {}),
         }
         entries = [Entry(path, text.encode("utf-8", "surrogateescape")) for path, text in texts.items()]
-        return pack([*entries, Entry(_SERVER, server.encode(), 0o600)], time.time())
+        return pack([*entries, Entry(_SERVER, server.encode(), 0o600)])
 
     def _environment(self, container: Container, identity: str) -> Dict[str, str]:
         """The environment of a login, with the variables of the plan in place of those that the container was created with."""

@@ -9,7 +9,6 @@ process of the container beside its own programs. It and the names last until th
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any, List, Mapping, Sequence, Tuple
 
@@ -18,13 +17,14 @@ from .._core.documents import Json, digest
 from .._core.errors import EngineError, StateError
 from .._core.model import Container, Mount, Plan, Session
 from .._core.parallel import run_all
+from .._docker.archives import Entry, pack
 from .._docker.client import Engine
 from .._docker.runtime import find_runtime
 from . import config_files
 from .container_files import DIGEST_FILE, SHELLS, Bundle, login_entries
 from .container_set import with_hosts
 from .installer import Target, read_contents
-from .rootfs import Entry, described, pack
+from .rootfs import described
 
 _HOSTS = "/etc/hosts"
 _CONFIG = CONFIG_FOLDER + "/sshd_config"
@@ -197,7 +197,7 @@ class SetInstaller:
     def _supply(self, lack: Lack) -> None:
         container = lack.target.container
         if lack.entries:
-            self.engine.put_archive(container.id, "/", pack(lack.entries, time.time()), lack.hostname)
+            self.engine.put_archive(container.id, "/", pack(lack.entries), lack.hostname)
         if lack.lacks_names:
             command = [lack.shell, "-c", _WRITE_HOSTS, "sh", lack.hosts[1]]
             self._check(container, "write /etc/hosts", self.engine.execute(container.id, command, lack.hostname))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Resolve the paths of files in an image, and pack the files into a single archive, or one for each writable folder.
+"""Resolve the paths of files in an image, and split the files into one archive, or one for each writable folder.
 
 The engine unpacks an archive inside the container's root. It follows symlinks in parent folders, and replaces whatever
 has the name of an entry unless both are folders: an entry for ``/home`` would replace a symlink ``/home`` by an empty
@@ -11,37 +11,20 @@ needs an owner. A file replaces a symlink of its name; nothing is written throug
 
 from __future__ import annotations
 
-import io
 import posixpath
-import tarfile
 from dataclasses import dataclass, field
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from .._core.documents import Json
 from .._core.errors import ComputeError
 from .._core.paths import covers
+from .._docker.archives import Entry
 
 # Go's os.FileMode, as the engine returns it: https://pkg.go.dev/io/fs#FileMode
 _GO_STICKY = 1 << 20
 _PERMISSIONS = 0o777
 
 Stat = Callable[[str], Optional[Json]]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A file or folder (``content`` is None) to install. An ``optional`` one is left out inside a mount, which belongs to the user."""
-
-    path: str
-    content: bytes | None = None
-    mode: int = 0o644
-    uid: int = 0
-    gid: int = 0
-    optional: bool = False
-
-    @property
-    def is_folder(self) -> bool:
-        return self.content is None
 
 
 @dataclass
@@ -122,28 +105,9 @@ def split(entries: Sequence[Entry], folders: Sequence[str]) -> List[Tuple[str, L
     return [(folder, part) for folder, part in parts.items() if part]
 
 
-def pack(entries: Sequence[Entry], now: float, folder: str = "/") -> bytes:
-    """A tar archive of the entries, to be unpacked in this folder."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for entry in entries:
-            archive.addfile(*_member(entry, now, folder))
-    return buffer.getvalue()
-
-
 def described(entries: Sequence[Entry]) -> str:
     lines = ["%04o %d:%d %s" % (entry.mode, entry.uid, entry.gid, entry.path) for entry in entries]
     return "".join(f"    {line}\n" for line in lines)
-
-
-def _member(entry: Entry, now: float, folder: str) -> Tuple[tarfile.TarInfo, io.BytesIO | None]:
-    info = tarfile.TarInfo(posixpath.relpath(entry.path, folder))
-    info.mode, info.uid, info.gid, info.mtime = entry.mode, entry.uid, entry.gid, int(now)
-    if entry.content is None:
-        info.type = tarfile.DIRTYPE
-        return info, None
-    info.size = len(entry.content)
-    return info, io.BytesIO(entry.content)
 
 
 def _parents(path: str) -> List[str]:

@@ -129,7 +129,7 @@ def remove_network(agent: Agent, mark: str) -> Json:
 def _found(agent: Agent, mark: str, file: str, order: str, last: str, seconds: float) -> Json:
     """What the container has found once it has written a line that begins with ``last``, or after some seconds."""
     engine = agent.connect(Engine)
-    engine.put_file(_NETWORK % mark, overlay_endpoint.FOLDER, file, f"{order}\n".encode())
+    engine.put_file(_NETWORK % mark, f"{overlay_endpoint.FOLDER}/{file}", f"{order}\n".encode())
     wait_until(lambda: "\n" + last in engine.logs(_NETWORK % mark), deadline_in(seconds), 0.2, 1.0)
     return {"overlay": read_overlay(engine.logs(_NETWORK % mark))}
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from controller import SMALL, Controller, Done, Session
 
+from ansible_collections.cluster.compute.plugins.module_utils._docker.archives import pack
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.member_files import _SHELL, _WRITE
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import pack
 
 # What a login reads of the members, without the runtime's own programs.
 READ = (
@@ -150,7 +150,7 @@ def test_the_files_of_members_are_written_when_logins_are_accepted_again(control
     main, client = pair.containers()["main1"]["Id"], controller.client
     [server] = [row[1] for row in client.top(main)["Processes"] if "libexec/sshd -D" in row[-1]]
     os.kill(int(server), signal.SIGSTOP)
-    archive = pack([], 0)
+    archive = pack([])
     write = ["docker", "exec", "-i", main, *_SHELL, _WRITE, "sh", str(len(archive)), "1000", "1000", ""]
     with subprocess.Popen(write, stdin=subprocess.PIPE) as writing:
         assert writing.stdin

@@ -15,6 +15,7 @@ from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import App, Plan, User
+from ansible_collections.cluster.compute.plugins.module_utils._docker.archives import Entry
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import (
     app_entries,
@@ -28,7 +29,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_fil
     container_entries,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Tree
 from ansible_collections.cluster.compute.plugins.plugin_utils import _app_urls as app_urls
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_identity import make_bundle
 

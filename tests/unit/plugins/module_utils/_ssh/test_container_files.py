@@ -12,13 +12,14 @@ import pytest
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._docker.archives import Entry
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import (
     Bundle,
     HostIdentity,
     ImageContents,
     container_entries,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Tree
 
 FOLDER = "/etc/cluster-compute/"
 BATCH = plan(request(cluster_size=2, bootstrap="prepare", command="train", command_timeout=3600))

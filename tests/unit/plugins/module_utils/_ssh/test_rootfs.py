@@ -3,14 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import io
-import tarfile
 from typing import Any
 
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Entry, Tree, pack, split
+from ansible_collections.cluster.compute.plugins.module_utils._docker.archives import Entry
+from ansible_collections.cluster.compute.plugins.module_utils._ssh.rootfs import Tree, split
 
 DIRECTORY = 1 << 31
 
@@ -84,18 +83,6 @@ def test_what_must_be_there_is_refused_below_a_mount() -> None:
         tree({}, ("/etc",)).place([Entry("/etc/passwd", b"x")])
 
 
-def test_the_archive_holds_owners_and_modes() -> None:
-    packed = pack([Entry("/home/work", None, 0o700, 5, 6), Entry("/home/work/ä", b"text", 0o600, 5, 6)], now=7.5)
-
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        folder, file = archive.getmembers()
-        content = archive.extractfile(file)
-        assert (folder.name, folder.isdir(), folder.mode, folder.uid, folder.gid) == ("home/work", True, 0o700, 5, 6)
-        assert (file.name, file.mode, file.mtime) == ("home/work/ä", 0o600, 7)
-        assert content is not None
-        assert content.read() == b"text"
-
-
 FILES = [
     Entry("/etc/a", b"1"),
     Entry("/home/work", None),
@@ -121,10 +108,3 @@ def test_an_image_whose_links_lead_out_of_the_writable_folders_is_refused() -> N
         "The image has a link that leads to /users/work/b, which session_read_only_root makes read-only; "
         "choose an image without that link, or set session_read_only_root to false."
     )
-
-
-def test_an_archive_is_packed_for_the_folder_that_it_is_unpacked_in() -> None:
-    packed = pack([Entry("/home/work", None), Entry("/home/work/b", b"text")], now=7.5, folder="/home")
-
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        assert archive.getnames() == ["work", "work/b"]
