@@ -57,8 +57,8 @@ def progress_file(path: Optional[str]) -> Iterator[Optional[Write]]:
         os.close(file)
 
 
-def run_counted(work: Callable[[], None], count: Callable[[], int], path: Optional[str], deadline: float) -> bool:
-    """Do the work in a thread, and keep the bytes that ``count`` returns in the file; raises the error of the work.
+def run_counted(work: Callable[[], None], count: Callable[[], object], path: Optional[str], deadline: float) -> bool:
+    """Do the work in a thread, and keep what ``count`` returns in the file; raises the error of the work.
 
     Returns False at the deadline of the monotonic clock. The thread does not keep the process from ending, and what it still
     does ends with the process.
@@ -75,7 +75,7 @@ def run_counted(work: Callable[[], None], count: Callable[[], int], path: Option
             worker.join(max(0.0, min(pause, deadline - time.monotonic())))
             if worker.is_alive() and write is not None:
                 begun = time.monotonic()
-                write("%d" % count())
+                write(str(count()))
                 pause = max(PERIOD, PATIENCE * (time.monotonic() - begun))
             return not worker.is_alive()
 

@@ -12,9 +12,10 @@ import os
 import re
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import IO, Any, Callable, Collection, Dict, Iterator, Mapping, Set, Tuple
 
-from .._core.counting import progress_file
+from .._core.counting import run_counted
 from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError, StateError
 from .._core.image_reference import copy_name, digest_of, own_digest, registry_of, split
@@ -33,6 +34,7 @@ CHUNK = 1 << 20
 # Reasons for which more space helps: no block, the owner's quota, and the longest file of the file system or of the process.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CONTAINERD, CONTAINERD_CONFIG = "/run/containerd/containerd.sock", "/etc/containerd/config.toml"
+Listener = Callable[[Mapping[str, Any]], None]
 LOADED = re.compile(r"Loaded image ID: (sha256:[0-9a-f]{64})")
 
 
@@ -182,8 +184,9 @@ def pull(engine: ImageEngine, impatient: ImageEngine, options: Json, deadline: f
     wanted = tag if ":" in tag else digest_of(repository, options["digests"])
     try:
         _check_registry(impatient, f"{repository}@{wanted}" if wanted else reference, auth)
-        with counted(options.get("progress")) as listen:
-            engine.pull(repository, wanted or tag, auth, deadline, listen)
+        count = PullCount()
+        pulling = partial(engine.pull, repository, wanted or tag, auth, deadline, count.add)
+        run_counted(pulling, count.text, options.get("progress"), math.inf)
         if wanted and ":" not in tag:
             engine.tag(f"{repository}@{wanted}", reference)
     except UnreachableError:
@@ -301,12 +304,6 @@ def _remove_partial(engine: ImageEngine, before: Collection[str], content: str) 
                 engine.remove_image(identity)
 
 
-# Seconds between two counts in the file: the engine sends an event for every few hundred kilobytes.
-PERIOD = 1.0
-
-Listener = Callable[[Mapping[str, Any]], None]
-
-
 class PullCount:
     """The bytes of each layer: those that have arrived, and all. The engine names a layer's size when it begins to fetch it."""
 
@@ -329,24 +326,5 @@ class PullCount:
             self._layers[layer] = (size, size)
 
     def text(self) -> str:
-        return "%d %d" % (
-            sum(now for now, _all in self._layers.values()),
-            sum(size for _now, size in self._layers.values()),
-        )
-
-
-@contextmanager
-def counted(path: str | None) -> Iterator[Listener | None]:
-    """A listener for the events of a pull, which keeps the count in a new file. None without a file."""
-    count, written = PullCount(), 0.0
-
-    def listen(event: Mapping[str, Any]) -> None:
-        nonlocal written
-        count.add(event)
-        now = time.monotonic()
-        if write is not None and now - written >= PERIOD:
-            written = now
-            write(count.text())
-
-    with progress_file(path) as write:
-        yield None if write is None else listen
+        layers = list(self._layers.values())  # the pull goes on in its own thread
+        return "%d %d" % (sum(now for now, _all in layers), sum(size for _now, size in layers))

@@ -20,20 +20,16 @@ import docker
 import pytest
 from engine_lab import archive
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import counting
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
 from ansible_collections.cluster.compute.plugins.module_utils._docker import images
 from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import (
     AbsentError,
     LateError,
     UnreachableError,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._docker.images import (
-    ImageEngine,
-    PullCount,
-    counted,
-    load,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._docker.images import ImageEngine, PullCount, load
 from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import content_of
 
 
@@ -63,12 +59,18 @@ def test_events_without_numbers_count_nothing(hostile: dict[str, Any]) -> None:
     assert count.text() == "0 0"
 
 
-def test_the_count_is_in_a_new_file(tmp_path: Path) -> None:
+def test_the_count_is_in_a_new_file_while_the_pull_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "progress"
-    with counted(str(path)) as listen:
-        assert listen is not None
-        listen(event("a", "Downloading", 10, 100))
-        assert path.read_text() == "10 100\n"
+    monkeypatch.setattr(counting, "PERIOD", 0.001)
+    engine = ImageEngine("unix:///nowhere", 60, "a1")
+    monkeypatch.setattr(engine, "ask_registry", lambda *_given: None)
+
+    def arrive(*given: Any) -> None:
+        given[-1](event("a", "Downloading", 10, 100))
+        assert wait_until(lambda: path.exists() and path.read_text() == "10 100\n", deadline_in(30))
+
+    monkeypatch.setattr(engine, "pull", arrive)
+    assert images.pull(engine, engine, {**PULLED, "progress": str(path)}, deadline_in(600)) == ""
 
 
 class FullDisk(ImageEngine):
