@@ -266,6 +266,10 @@ def _tried(read: Callable[[Engine, str, str, str], Found], engine: Engine, entry
     """What a function reads of a container, or why this container cannot be read."""
     try:
         return read(engine, entry["engine_id"], entry["id"], entry["hostname"]), ""
+    except LateError as error:
+        # The engine may be silent about this container alone, whose end or whose program hangs.
+        engine.info()
+        return None, error.message
     except UnreachableError:
         raise
     except (ConflictError, EngineError) as error:

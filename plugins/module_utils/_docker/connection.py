@@ -20,7 +20,7 @@ from .._core.errors import ComputeError, ConflictError, EngineError, TakenError
 from .._core.waiting import deadline_in, retry_until
 
 HTTP_CONFLICT = 409
-# Seconds for a program in a container after one deadline: the program of a healthy container needs one on a busy host.
+# Seconds for a request or a program in a container after one deadline: that of a healthy container needs one on a busy host.
 _LEAST = 10.0
 DEFAULT_ADVICE = "check the log of that engine"
 _LATE = "timed out"
@@ -76,13 +76,13 @@ class Connection:
         return made
 
     def with_one_deadline(self: Self) -> Self:
-        """The same connection, whose programs in containers together wait little longer than one of them may: each can hang."""
+        """The same connection, whose requests and programs in containers together wait little longer than one may: each can hang."""
         made = copy.copy(self)
         made._end = deadline_in(self._timeout)
         return made
 
     def _left(self) -> float:
-        """Seconds for the next program in a container."""
+        """Seconds for the next request, or for a program in a container."""
         return min(self._timeout, max(_LEAST, self._end - time.monotonic()))
 
     def _or_none(self, call: Callable[..., Found], *arguments: Any, **options: Any) -> Found | None:
@@ -122,10 +122,12 @@ class Connection:
 
     def _borrow(self) -> Any:
         with self._lock:
-            if self._idle:
-                return self._idle.pop()
-        self._version = self._version or self._answered()
-        return self._client(self._version)
+            client = self._idle.pop() if self._idle else None
+        if client is None:
+            self._version = self._version or self._answered()
+            client = self._client(self._version)
+        client.timeout = self._left()
+        return client
 
     def _answered(self) -> str:
         """The engine's version of the API, as Docker's own client asks for it: for what the SDK asks, an engine starts programs."""

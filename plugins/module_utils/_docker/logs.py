@@ -85,6 +85,9 @@ def death(engine: Engine, container: Container, identity: str, agent: str) -> En
         message = "%s: the container was removed from %s right after its start; launch the session again."
         return EngineError(message % (container.hostname, agent), agent)
     state = now.get("State") or {}
+    if state.get("Paused"):
+        message = "%s: on %s the container is paused; run `docker unpause` there, and this again."
+        return EngineError(message % (container.hostname, agent), agent)
     killed, code = state.get("OOMKilled"), state.get("ExitCode")
     why = "was killed because memory ran out" if killed else f"ended with exit code {code}"
     message = "%s: on %s the container %s right after its start; its last lines: %s."

@@ -40,7 +40,7 @@ class ContainerChanges:
     left: List[str] = field(default_factory=list)
     logs: List[Json] | None = None
     # What has stayed, and why. The rest of the outcome is kept with it.
-    failure: StateError | None = None
+    failure: ComputeError | None = None
 
     def act(self, name: str, action: str, state: str) -> None:
         self.actions.append({"name": name, "action": action})
@@ -220,12 +220,12 @@ class Removal:
         volumes: List[str] = []
         if self.sessions and len(listed) == len(everything):
             volumes, outcome.left = ended_volumes(self.engine, self.sessions, listed)
-        waiting = [] if check else self._remove(listed, volumes, outcome)
+        staying = [] if check else self._remove(listed, volumes, outcome)
         for container in listed:
             outcome.before[engine_name(container)] = outcome.after[engine_name(container)] = state_of(container)
-            if container not in waiting:
+            if container not in staying:
                 outcome.act(engine_name(container), "removed", "absent")
-        for name in volumes if not waiting else ():
+        for name in volumes if outcome.failure is None else ():
             if name not in outcome.left:
                 outcome.act(name, "volume removed", "absent")
         return outcome
@@ -236,28 +236,28 @@ class Removal:
         return not self.launch or bool(listed["Labels"].get(LABEL_LAUNCH) == self.launch)
 
     def _remove(self, listed: Sequence[Json], volumes: Sequence[str], outcome: ContainerChanges) -> List[Json]:
-        """Remove what can be removed, and return the containers in which programs wait for a lost file server."""
+        """Remove what can be removed, and return the containers that stay. Neither logs nor other containers wait for these."""
         silent = silent_folders(listed)
         engine = self.engine.hasty(_HASTE) if silent else self.engine
         running = end_programs(engine, listed)
-        waiting: List[Json] = []
-        if silent:
-            waiting = [container for container in survivors(engine, running) if folders_of(container) & silent]
-        elif self.logs is not None:
-            kill_all(engine, running)
+        living = survivors(engine, running) if silent or self.logs is not None else []
+        waiting = {container["Id"]: container for container in living if folders_of(container) & silent}
         if self.logs is not None:
             outcome.logs = read_logs(engine, self.logs)
-        kept = {container["Id"] for container in waiting}
-        deadline = deadline_in(self.seconds)
-        going = [container for container in listed if container["Id"] not in kept]
-        remove_containers(engine, going, deadline)
         if waiting:
-            names = sorted(engine_name(container) for container in waiting)
-            lost = {folder for container in waiting for folder in folders_of(container)} & silent
+            names = sorted(map(engine_name, waiting.values()))
+            lost = {folder for container in waiting.values() for folder in folders_of(container)} & silent
             outcome.failure = StateError(waiting_programs(names, lost, engine.agent), engine.agent)
-            return [container for container in listed if container["Id"] in kept]
-        outcome.left = outcome.left + remove_volumes(engine, volumes, deadline)
-        return []
+        deadline = deadline_in(self.seconds)
+        try:
+            remove_containers(engine, [container for container in listed if container["Id"] not in waiting], deadline)
+            outcome.left = outcome.left + remove_volumes(engine, () if waiting else volumes, deadline)
+        except ComputeError as error:
+            outcome.failure = outcome.failure or error
+        if outcome.failure is None:
+            return []
+        staying = {container["Id"] for container in session_containers(engine, self.sessions)}
+        return [container for container in listed if container["Id"] in staying]
 
 
 def stopped(engine: Engine, sessions: Sequence[str], *, check: bool) -> ContainerChanges:
