@@ -192,7 +192,9 @@ class ContainerRequests(Connection):
     def stats(self, identity: str) -> Json | None:
         """A reading of the counters of a container, or None if it is gone."""
         with self._asking("measure a container") as client:
-            return self._or_none(client.stats, identity, stream=False, one_shot=True)
+            # The SDK's own call has no parameter for a single reading before its release 6.
+            url, params = client._url("/containers/{0}/stats", identity), {"stream": False, "one-shot": True}
+            return self._or_none(lambda: client._result(client._get(url, params=params), json=True))
 
     def put_archive(self, identity: str, path: str, archive: bytes, subject: str = "") -> None:
         """Unpack a tar archive below an existing folder of the container."""

@@ -169,3 +169,20 @@ def test_of_a_long_log_the_end_is_read(engine: Engine, engine_host: str) -> None
         assert len(text) < 5 << 20
     finally:
         engine.remove(identity)
+
+
+def test_the_counters_of_a_container_need_no_call_of_a_newer_sdk(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first supported release of the SDK has no parameter for a single reading."""
+    monkeypatch.setattr(docker.APIClient, "stats", lambda _client, _container, decode=None, stream=True: {})
+    body = {"Image": IMAGE, "Entrypoint": ["/bin/sh", "-c"], "Cmd": ["sleep 60"]}
+    identity = engine.create("cluster-compute-test-counters", body)
+    try:
+        engine.start(identity)
+        reading = engine.stats(identity)
+        assert reading is not None
+        assert {"read", "cpu_stats", "memory_stats"} <= reading.keys()
+    finally:
+        engine.remove(identity)
+    assert engine.stats(identity) is None
