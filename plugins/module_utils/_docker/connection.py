@@ -157,9 +157,9 @@ class Connection:
 
 
 def _root(error: BaseException | None) -> str:
-    """The operating system's message at the bottom of a chain of errors."""
+    """The operating system's message at the bottom of a chain of errors, which ends where an error of a former request begins."""
     words = ""
-    while error is not None:
+    while error is not None and not isinstance(error, ComputeError):
         words = getattr(error, "strerror", None) or words
         if isinstance(error, (TimeoutError, socket.timeout)):  # the same since Python 3.10
             words = _LATE

@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker import cli
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import (
     AbsentError,
     Engine,
+    LateError,
     UnreachableError,
 )
 
@@ -115,6 +116,18 @@ def test_an_engine_that_is_not_there() -> None:
     assert caught.value.message == (
         "The engine does not answer at unix:///no/such.sock: No such file or directory; start the engine."
     )
+
+
+def test_why_an_engine_does_not_answer_is_said_of_this_request_and_not_of_a_former_one() -> None:
+    """A launch that fails asks again, to remove what it has made."""
+    former = LateError("The engine did not answer in time.")
+    former.__cause__ = TimeoutError("timed out")
+    try:
+        raise former
+    except LateError:
+        with pytest.raises(UnreachableError, match="No such file or directory; start the engine") as caught:
+            Engine("unix:///no/such.sock", 5).info()
+    assert not isinstance(caught.value, LateError)
 
 
 def test_the_library_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
