@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from typing import Any, Dict, Mapping, Sequence
 
@@ -83,7 +84,8 @@ def delivery(wanted: Sequence[Secret], contents: Mapping[str, bytes]) -> Deliver
     if environment_size(variables) > _MOST_BYTES:
         rule = "must have at most %d bytes in all environment variables" % _MOST_BYTES
         raise InputError(SECRETS, ", ".join(variables), rule)
-    return Delivery(contents, variables, set_env(variables).partition(" ")[2])
+    files = {name: base64.b64encode(content).decode() for name, content in contents.items()}
+    return Delivery(files, variables, set_env(variables).partition(" ")[2])
 
 
 def delivered(session: Session, given: Any, loader: Any, artifacts: str) -> Dict[str, str]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from itertools import chain
-from typing import Dict, Sequence
+from typing import Dict, Sequence, Tuple
 
 from ..module_utils._core.documents import Json
 from ..module_utils._core.model import Container, Network, Plan
 from ..module_utils._core.topology import kept_apps
 from ..module_utils._ssh import config_files, host_lists
-from ..module_utils._ssh.container_files import Bundle, HostIdentity
+from ..module_utils._ssh.container_files import Bundle
 from ..module_utils._ssh.keys import SECRET_BYTES, Identity
 from . import _app_urls as app_urls
 from ._artifacts import APPS, Artifacts
@@ -43,9 +43,9 @@ def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container],
     )
 
 
-def _host_identity(identity: Identity, network: Network, container: Container) -> HostIdentity:
+def _host_identity(identity: Identity, network: Network, container: Container) -> Tuple[str, str]:
     names = [*chain(*network.names_of(container.hostname, container.address)), container.id]
-    return HostIdentity(identity.host(container.hostname).private, identity.certificate(container.hostname, names))
+    return identity.host(container.hostname).private, identity.certificate(container.hostname, names)
 
 
 ID_CONTAINER = "id_container"

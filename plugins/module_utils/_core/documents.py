@@ -163,6 +163,18 @@ def unsealed(text: str) -> Any:
     return json.loads(base64.b64decode(text, validate=True))
 
 
+@dataclass(frozen=True)
+class Sealed(Document):
+    """A document with secrets, which is sent as one such text."""
+
+    def to_text(self) -> str:
+        return sealed(self.to_json())
+
+    @classmethod
+    def from_text(cls: Type[Value], text: str) -> Value:
+        return decoded(cls, unsealed(text))
+
+
 def shortened(document: Dict[str, Any]) -> Dict[str, Any]:
     """The document of a plan with the texts that its containers share in one place."""
     shared: Dict[str, Any] = {}

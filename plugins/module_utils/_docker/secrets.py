@@ -15,43 +15,29 @@ from dataclasses import dataclass
 from typing import Mapping
 
 from .._core.constants import SECRETS_FOLDER
-from .._core.documents import sealed, unsealed
+from .._core.documents import Sealed
 from .._core.model import User
 from .archives import Entry, pack
 
 
 @dataclass(frozen=True)
-class Delivery:
-    """The contents of the files by name, the variables, and these as sshd's SetEnv has them."""
+class Delivery(Sealed):
+    """The contents of the files by name, as base64, the variables, and these as sshd's SetEnv has them."""
 
-    contents: Mapping[str, bytes]
+    contents: Mapping[str, str]
     variables: Mapping[str, str]
     set_env: str
 
     def __repr__(self) -> str:
         return f"Delivery({','.join(self.contents)})"
 
-    def to_text(self) -> str:
-        files = {name: base64.b64encode(content).decode() for name, content in self.contents.items()}
-        return sealed({"contents": files, "variables": dict(self.variables), "set_env": self.set_env})
-
-    @classmethod
-    def from_text(cls, text: str) -> Delivery:
-        document = unsealed(text)
-        contents = {name: base64.b64decode(content) for name, content in document["contents"].items()}
-        return cls(contents, document["variables"], document["set_env"])
-
     def archive(self, user: User) -> bytes:
         """A tar archive: files that only the user can read, and files for PID 1, the last of which completes them."""
         exports = "".join(f"export {name}={shlex.quote(text)}\n" for name, text in self.variables.items())
         own = {".environment": exports, ".set_env": self.set_env and self.set_env + "\n", ".complete": ""}
-        return pack(
-            [
-                *(
-                    Entry(f"{SECRETS_FOLDER}/{name}", one, 0o400, user.uid, user.gid)
-                    for name, one in self.contents.items()
-                ),
-                *(Entry(f"{SECRETS_FOLDER}/{name}", text.encode(), 0o600) for name, text in own.items()),
-            ],
-            SECRETS_FOLDER,
-        )
+        files = [
+            Entry(f"{SECRETS_FOLDER}/{name}", base64.b64decode(content), 0o400, user.uid, user.gid)
+            for name, content in self.contents.items()
+        ]
+        files += [Entry(f"{SECRETS_FOLDER}/{name}", text.encode(), 0o600) for name, text in own.items()]
+        return pack(files, SECRETS_FOLDER)

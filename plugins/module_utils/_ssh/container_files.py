@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Dict, List, Mapping, Sequence, Set, Tuple
 
 from .._core.constants import CONFIG_FOLDER, RESTART_ALL, RUNTIME_PATH
-from .._core.documents import Json, digest, sealed, sparse, unsealed
+from .._core.documents import Json, Sealed, digest, sparse
 from .._core.errors import ComputeError
 from .._core.model import Container, Session, User
 from .._core.names import installed_mark, run_folder
@@ -30,16 +30,11 @@ _PATIENCE = 60
 
 
 @dataclass(frozen=True)
-class HostIdentity:
-    """The host key of one container, and the certificate for it."""
+class Bundle(Sealed):
+    """Everything that only the controller can generate. Secret: it contains private keys.
 
-    key: str
-    certificate: str
-
-
-@dataclass(frozen=True)
-class Bundle:
-    """Everything that only the controller can generate. Secret: it contains private keys."""
+    ``hosts`` has the host key of each container, and the certificate for it.
+    """
 
     authority: str
     known_hosts: str
@@ -49,21 +44,12 @@ class Bundle:
     cluster_public: str
     client_config: str
     hostfile: str
-    hosts: Mapping[str, HostIdentity]
+    hosts: Mapping[str, Tuple[str, str]]
     tokens: Mapping[str, str] = field(default_factory=dict)
     hostnames: str = ""
 
     def __repr__(self) -> str:
         return f"Bundle({','.join(self.hosts)})"
-
-    def to_text(self) -> str:
-        return sealed(asdict(self))
-
-    @classmethod
-    def from_text(cls, text: str) -> Bundle:
-        data = unsealed(text)
-        hosts = {name: HostIdentity(**values) for name, values in data.pop("hosts").items()}
-        return cls(hosts=hosts, **data)
 
     def content_digest(self, container: Container, session: Session, environment: Mapping[str, str]) -> str:
         """A digest of a container's files, without the secrets. A container with the same digest needs no files."""
@@ -202,14 +188,14 @@ def _server(
     environment: Mapping[str, str],
     server: config_files.Server = config_files.OF_SESSION,
 ) -> List[Entry]:
-    host = bundle.hosts[container.hostname]
+    key, certificate = bundle.hosts[container.hostname]
     startups = config_files.startups(session.size, container.resources.memory)
     config = config_files.sshd_config(environment, session.user.name, startups, server)
     return [
         Entry(CONFIG_FOLDER, mode=0o755),
         Entry(CONFIG_FOLDER + "/sshd_config", _bytes(config), 0o600),
-        Entry(config_files.HOST_KEY, _bytes(host.key), 0o600),
-        Entry(config_files.HOST_CERTIFICATE, _bytes(host.certificate + "\n")),
+        Entry(config_files.HOST_KEY, _bytes(key), 0o600),
+        Entry(config_files.HOST_CERTIFICATE, _bytes(certificate + "\n")),
         Entry(config_files.AUTHORIZED_KEYS, _bytes(bundle.authorized_keys)),
         Entry(AUTHORITY, _bytes(bundle.authority + "\n")),
     ]

@@ -81,7 +81,7 @@ def test_a_container_that_has_ended_before_it_gets_its_secrets_says_why(monkeypa
             raise ConflictError("main1: the engine could not pass files on: container main1 is not running.")
 
     made = plan(request())
-    delivery = Delivery({"token": b"x"}, {}, "")
+    delivery = Delivery({"token": "eA=="}, {}, "")
     start = starting.Starting(Ended(made), made, "a", {}, delivery)  # type: ignore[arg-type]
     with pytest.raises(
         EngineError, match=r"main1: on a the container ended with exit code 1 .*bootstrap script failed"

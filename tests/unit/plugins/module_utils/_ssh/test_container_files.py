@@ -15,7 +15,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
 from ansible_collections.cluster.compute.plugins.module_utils._docker.archives import Entry
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import (
     Bundle,
-    HostIdentity,
     ImageContents,
     container_entries,
 )
@@ -27,7 +26,7 @@ BATCH = plan(request(cluster_size=2, bootstrap="prepare", command="train", comma
 
 def entries(made: Plan, rank: int) -> dict[str, Entry]:
     """The files of one container, by path."""
-    hosts = {one.hostname: HostIdentity("key", "certificate") for one in made.containers}
+    hosts = {one.hostname: ("key", "certificate") for one in made.containers}
     bundle = Bundle(
         "authority", "known", "pinned", "authorized", "key", "public", "client", "hostfile", hosts, {"board": "0f"}
     )
