@@ -72,7 +72,7 @@ class Connection:
     def hasty(self: Self, seconds: int) -> Self:
         """A connection to the same engine, each request of which takes at most so many seconds."""
         made = copy.copy(self)
-        made._timeout, made._idle, made._lock = min(seconds, self._timeout), [], threading.Lock()
+        made._timeout = min(seconds, self._timeout)
         return made
 
     def with_one_deadline(self: Self) -> Self:

@@ -114,13 +114,10 @@ class BuildCount:
         return self._before + self._written
 
 
-def build(engine: BuildEngine, counter: BuildEngine, options: Json) -> str:
-    """Build an image, and return its ID; raises an EngineError if it fails or lasts longer than ``options["deadline"]`` seconds.
-
-    ``counter`` is the same engine with a short timeout.
-    """
+def build(engine: BuildEngine, options: Json) -> str:
+    """Build an image, and return its ID; raises an EngineError if it fails or lasts longer than ``options["deadline"]`` seconds."""
     log, agent = BuildLog(), engine.agent
-    count = BuildCount(counter, log)
+    count = BuildCount(engine.hasty(COUNT_TIMEOUT), log)
     in_time = run_counted(
         lambda: engine.build(options, log.add), count.bytes, options["progress"], deadline_in(options["deadline"])
     )

@@ -176,14 +176,14 @@ def free_below(folder: str) -> int:
     return status.f_bavail * status.f_frsize
 
 
-def pull(engine: ImageEngine, impatient: ImageEngine, options: Json, deadline: float) -> str:
+def pull(engine: ImageEngine, options: Json, deadline: float) -> str:
     """Pull an image, by digest if it must be another agent's image. Returns why the pull failed; empty on success."""
     reference, auth = options["name"], _auth(options)
     repository, tag = split(reference)
     # What another agent reports never replaces the digest that was asked for.
     wanted = tag if ":" in tag else digest_of(repository, options["digests"])
     try:
-        _check_registry(impatient, f"{repository}@{wanted}" if wanted else reference, auth)
+        _check_registry(engine, f"{repository}@{wanted}" if wanted else reference, auth)
         count = PullCount()
         pulling = partial(engine.pull, repository, wanted or tag, auth, deadline, count.add)
         run_counted(pulling, count.text, options.get("progress"), math.inf)
@@ -196,10 +196,10 @@ def pull(engine: ImageEngine, impatient: ImageEngine, options: Json, deadline: f
     return ""
 
 
-def refusal(impatient: ImageEngine, options: Json) -> str:
+def refusal(engine: ImageEngine, options: Json) -> str:
     """Why the registry of an image would refuse its pull; empty if it would not."""
     try:
-        _check_registry(impatient, options["name"], _auth(options))
+        _check_registry(engine, options["name"], _auth(options))
     except ComputeError as error:
         return error.message
     return ""
@@ -208,7 +208,7 @@ def refusal(impatient: ImageEngine, options: Json) -> str:
 def _check_registry(engine: ImageEngine, reference: str, auth: Dict[str, str] | None) -> None:
     """Check that the registry answers, with a short timeout: a pull waits for minutes for a registry that does not answer."""
     try:
-        engine.ask_registry(reference, auth)
+        engine.hasty(REGISTRY_TIMEOUT).ask_registry(reference, auth)
     except UnreachableError as error:
         words = (engine.agent, registry_of(reference), REGISTRY_TIMEOUT)
         raise EngineError("%s: registry %s does not answer within %d s." % words, engine.agent) from error

@@ -17,7 +17,7 @@ from .._core.units import show_bytes
 from .._core.waiting import deadline_in
 from .._docker import commit as commits
 from .._docker import images
-from .._docker.image_build import COUNT_TIMEOUT, BuildEngine
+from .._docker.image_build import BuildEngine
 from .._docker.image_build import build as build_image
 from .._docker.images import ImageEngine
 from .step import Agent
@@ -51,8 +51,7 @@ def pull(
         return {"changed": True, "image": before}
     login = {"username": username, "password": password, "identity_token": identity_token}
     options = {"name": name, "digests": digests, "progress": progress, **login}
-    impatient = ImageEngine(agent.docker_host, images.REGISTRY_TIMEOUT, agent.name)
-    reason = images.pull(engine, impatient, options, deadline_in(deadline))
+    reason = images.pull(engine, options, deadline_in(deadline))
     if reason and policy == ALWAYS:
         raise EngineError(reason, agent.name)
     after = images.describe(engine, name, reason)
@@ -67,9 +66,8 @@ def ask(
     identity_token: str | None = None,
 ) -> Json:
     """Ask the registry for an image, without a pull: C(image.reason) is why it refuses."""
-    impatient = ImageEngine(agent.docker_host, images.REGISTRY_TIMEOUT, agent.name)
-    login = {"username": username, "password": password, "identity_token": identity_token}
-    return {"image": images.describe(_engine(agent), name, images.refusal(impatient, {"name": name, **login}))}
+    engine, login = _engine(agent), {"username": username, "password": password, "identity_token": identity_token}
+    return {"image": images.describe(engine, name, images.refusal(engine, {"name": name, **login}))}
 
 
 def export(agent: Agent, image_id: str, path: str, size: int = 0) -> Json:
@@ -110,7 +108,6 @@ def build(
         raise InputError("path", path, "must be a directory with a file Dockerfile")
     if agent.check:
         return {"changed": True, "id": "", "message": f"{name} would be built from {path}."}
-    counter = BuildEngine(agent.docker_host, min(agent.timeout, COUNT_TIMEOUT), agent.name)
     options = {
         "name": name,
         "path": path,
@@ -118,7 +115,7 @@ def build(
         "deadline": deadline,
         "progress": progress,
     }
-    identity = build_image(engine, counter, options)
+    identity = build_image(engine, options)
     return {"changed": True, "id": identity, "message": f"{name} was built from {path}."}
 
 

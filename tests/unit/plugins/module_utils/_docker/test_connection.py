@@ -62,23 +62,15 @@ def test_another_error_of_the_engine_is_one(sentence: str, monkeypatch: pytest.M
         engine(monkeypatch, server_error(sentence)).volume("data")
 
 
-def test_a_hasty_connection_has_clients_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[int] = []
-
-    def client(**options: Any) -> Any:
-        made.append(options["timeout"])
-        return client_of(info=dict)
-
-    monkeypatch.setattr(docker, "APIClient", client)
+def test_each_request_of_a_hasty_connection_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    client = client_of(info=lambda: asked.append(client.timeout) or {})
+    monkeypatch.setattr(docker, "APIClient", lambda **_options: client)
     patient = Engine("unix:///nowhere", 60, "agent2")
-    patient.info()
     hasty = patient.hasty(30)
-    hasty.info()
-    patient.info()
-    # The first client asks for the version of the API.
-    assert (made, hasty.agent) == ([60, 60, 30], "agent2")
-    Engine("unix:///nowhere", 5).hasty(30).info()
-    assert made[-1] == 5
+    for one in (patient, hasty, patient, patient.hasty(90)):
+        assert one.info() == {}
+    assert (asked, hasty.agent) == ([60, 30, 60, 60], "agent2")
 
 
 def test_a_timeout_of_a_socket_is_late_before_python_3_10(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,9 @@ class FakeEngine:
         for event in self.events:
             listen(event)
 
+    def hasty(self, _seconds: int) -> FakeEngine:
+        return self
+
     def image(self, _name: str) -> dict[str, str] | None:
         return {"Id": "sha256:1"} if self.built else None
 
@@ -48,7 +51,7 @@ def stream(*texts: str) -> list[dict[str, Any]]:
 
 def built(engine: FakeEngine) -> str:
     options = {"name": "team/train:2", "progress": None, "deadline": 60}
-    return build(engine, engine, options)  # type: ignore[arg-type]
+    return build(engine, options)  # type: ignore[arg-type]
 
 
 def test_the_bytes_of_ended_steps_are_added() -> None:
@@ -105,5 +108,5 @@ def test_a_build_that_is_late_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(
         EngineError, match="team/train:2 cannot be built: it has not ended within 0 s; raise image_build"
     ):
-        build(engine, engine, options)  # type: ignore[arg-type]
+        build(engine, options)  # type: ignore[arg-type]
     end.set()

@@ -70,7 +70,7 @@ def test_the_count_is_in_a_new_file_while_the_pull_goes_on(tmp_path: Path, monke
         assert wait_until(lambda: path.exists() and path.read_text() == "10 100\n", deadline_in(30))
 
     monkeypatch.setattr(engine, "pull", arrive)
-    assert images.pull(engine, engine, {**PULLED, "progress": str(path)}, deadline_in(600)) == ""
+    assert images.pull(engine, {**PULLED, "progress": str(path)}, deadline_in(600)) == ""
 
 
 class FullDisk(ImageEngine):
@@ -238,7 +238,7 @@ def test_an_image_of_which_nothing_more_arrives_can_be_copied_from_another_agent
     """The engine answers all other requests."""
     monkeypatch.setattr(images, "STALL", stall)
     engine = ImageEngine(f"unix://{stalled.server_address}", 60, "a1")
-    assert images.pull(engine, engine, PULLED, deadline_in(seconds)) == message
+    assert images.pull(engine, PULLED, deadline_in(seconds)) == message
 
 
 def test_a_pull_that_goes_on_at_its_deadline_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +251,7 @@ def test_a_pull_that_goes_on_at_its_deadline_is_late(monkeypatch: pytest.MonkeyP
     engine = ImageEngine("unix:///nowhere", 60, "a1")
     monkeypatch.setattr(engine, "ask_registry", lambda *_given: None)
     monkeypatch.setattr(engine, "_borrow", lambda: client)
-    assert images.pull(engine, engine, {**PULLED, "username": "u", "password": "p"}, deadline_in(0.1)) == LATE
+    assert images.pull(engine, {**PULLED, "username": "u", "password": "p"}, deadline_in(0.1)) == LATE
 
 
 def test_an_engine_that_does_not_name_a_pulled_image_in_time_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,14 +265,14 @@ def test_an_engine_that_does_not_name_a_pulled_image_in_time_does_not_answer(mon
     monkeypatch.setattr(engine, "pull", lambda *_given: None)
     monkeypatch.setattr(engine, "tag", silent)
     with pytest.raises(LateError, match="The engine of a1 does not answer"):
-        images.pull(engine, engine, {**PULLED, "digests": ["registry.site/x@sha256:" + "0" * 64]}, deadline_in(600))
+        images.pull(engine, {**PULLED, "digests": ["registry.site/x@sha256:" + "0" * 64]}, deadline_in(600))
 
 
 def test_an_engine_that_ends_during_a_pull_does_not_answer(stalled: ThreadingUnixStreamServer) -> None:
     stalled.ended.set()  # type: ignore[attr-defined]
     engine = ImageEngine(f"unix://{stalled.server_address}", 60, "a1")
     with pytest.raises(UnreachableError, match="The engine of a1 does not answer at unix://"):
-        images.pull(engine, engine, PULLED, deadline_in(600))
+        images.pull(engine, PULLED, deadline_in(600))
 
 
 def test_a_full_disk_is_not_an_engine_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
