@@ -99,20 +99,15 @@ def gpu_health(
         return []
     if seen.log.fault:
         return [GpuHealth(device, RED, (seen.log.fault,)) for device in ours]
+    # A MIG device is as healthy as its GPU, which no program can use as a whole.
     parents = {part: gpu for gpu, parts in listed_gpus(seen.listed) for part in parts}
-    return judged(ours, seen.log, parents, read_xids(kmsg), has_no_fabric_manager(proc))
-
-
-def judged(
-    devices: Sequence[str], log: Log, parents: Mapping[str, str], xids: Mapping[Bus, Sequence[int]], unmanaged: bool
-) -> List[GpuHealth]:
-    """The health of each device, by UUID or number. A MIG device is as healthy as its GPU, which no program can use as a whole."""
+    xids, unmanaged = read_xids(kmsg), has_no_fabric_manager(proc)
     found: Dict[str, List[Fault]] = {}
-    for number, gpu in enumerate(log.gpus):
-        faults, uuid = _faults(gpu, log, xids, unmanaged), text_of(gpu, "uuid")
+    for number, gpu in enumerate(seen.log.gpus):
+        faults, uuid = _faults(gpu, seen.log, xids, unmanaged), text_of(gpu, "uuid")
         found.update((part, faults) for part, parent in parents.items() if parent == uuid)
         found[uuid] = found[str(number)] = faults + ([_DIVIDED] if text_of(gpu, _MIG_MODE) == "Enabled" else [])
-    return [_verdict(device, found.get(device, [_ABSENT])) for device in devices]
+    return [_verdict(device, found.get(device, [_ABSENT])) for device in ours]
 
 
 def _verdict(device: str, faults: Sequence[Fault]) -> GpuHealth:

@@ -177,10 +177,13 @@ def _engine_time() -> str:
 
 def read_state(engine: Engine, identity: str, container: str, hostname: str = "main1") -> Json:
     """The result of a command, from the file that PID 1 writes, and whether it has begun since its container was started."""
-    folder = run_folder(container)
-    ended = parse_exit(engine.read_file(identity, folder + "/exit_code", hostname, _LONGEST))
-    begun = ended["exit_code"] is not None or engine.has_path(identity, folder + "/go", hostname)
+    ended = read_exit(engine, identity, container, hostname)
+    begun = ended["exit_code"] is not None or engine.has_path(identity, run_folder(container) + "/go", hostname)
     return {**ended, "begun": begun}
+
+
+def read_exit(engine: Engine, identity: str, container: str, hostname: str) -> Json:
+    return parse_exit(engine.read_file(identity, run_folder(container) + "/exit_code", hostname, _LONGEST))
 
 
 def parse_exit(text: bytes | None) -> Json:

@@ -45,12 +45,11 @@ def proven_ids(path: str, digest: str) -> FrozenSet[str]:
     """
     try:
         with tarfile.open(path, "r:") as archive:
-            blobs = _Blobs(archive)
-            (listed,) = _one_image(blobs.index()["manifests"])
+            (listed,) = _one_image(json.loads(_content(archive, _INDEX))["manifests"])
             manifest = str(listed["digest"])
-            if manifest != digest and manifest not in [one["digest"] for one in blobs.read(digest)["manifests"]]:
+            if manifest != digest and manifest not in [one["digest"] for one in _blob(archive, digest)["manifests"]]:
                 return frozenset()
-            content = blobs.read(manifest)
+            content = _blob(archive, manifest)
             if "manifests" in content:
                 return frozenset((digest, manifest))
             return frozenset((digest, manifest, str(content["config"]["digest"])))
@@ -58,31 +57,22 @@ def proven_ids(path: str, digest: str) -> FrozenSet[str]:
         return frozenset()
 
 
-class _Blobs:
-    """The documents in an archive of the OCI's layout."""
+def _blob(archive: tarfile.TarFile, digest: str) -> Dict[str, Any]:
+    """The document of a digest, in an archive of the OCI's layout. Raises ValueError if it has another one."""
+    kind, _colon, number = digest.partition(":")
+    content = _content(archive, f"blobs/{kind}/{number}")
+    if kind != "sha256" or hashlib.sha256(content).hexdigest() != number:
+        raise ValueError(f"a document with another digest than {digest}")
+    document: Dict[str, Any] = json.loads(content)
+    return document
 
-    def __init__(self, archive: tarfile.TarFile) -> None:
-        self._archive = archive
 
-    def index(self) -> Dict[str, Any]:
-        document: Dict[str, Any] = json.loads(self._content(_INDEX))
-        return document
-
-    def read(self, digest: str) -> Dict[str, Any]:
-        """The document of a digest. Raises ValueError if it has another one."""
-        kind, _colon, number = digest.partition(":")
-        content = self._content(f"blobs/{kind}/{number}")
-        if kind != "sha256" or hashlib.sha256(content).hexdigest() != number:
-            raise ValueError(f"a document with another digest than {digest}")
-        document: Dict[str, Any] = json.loads(content)
-        return document
-
-    def _content(self, name: str) -> bytes:
-        member = self._archive.getmember(name)
-        file = self._archive.extractfile(member) if member.type in _PLAIN and member.size <= _LONGEST else None
-        if file is None:
-            raise ValueError(f"{name} is no plain file")
-        return file.read()
+def _content(archive: tarfile.TarFile, name: str) -> bytes:
+    member = archive.getmember(name)
+    file = archive.extractfile(member) if member.type in _PLAIN and member.size <= _LONGEST else None
+    if file is None:
+        raise ValueError(f"{name} is no plain file")
+    return file.read()
 
 
 def _rewritten(file: IO[bytes], member: tarfile.TarInfo) -> str:

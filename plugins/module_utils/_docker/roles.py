@@ -17,6 +17,7 @@ from .._core.names import run_folder
 from .._core.parallel import run_all
 from .._core.value_rules import ready_port
 from .._core.waiting import deadline_in, wait_until
+from .batch import read_exit
 from .client import Engine
 from .data_folders import check_mounts_answer
 from .logs import death
@@ -25,7 +26,6 @@ from .removal import state_of
 _FIRST_PAUSE = 0.3
 # Seconds that a command may take to find out whether a container is ready.
 _LONGEST_TRY = 10
-_LONGEST_CODE = 16
 # The function of the apps asks for the path, or looks for a port that other containers reach.
 _ANSWERS = 'runtime=%s; . "$runtime/libexec/apps.sh"; port=%d; ready=%s; hex=$(hexadecimal "$port"); answers'
 
@@ -95,12 +95,10 @@ class RoleContainers:
 
     def _must_not_have_failed(self, member: Member) -> None:
         container, _role, identity = member
-        path = run_folder(container.id) + "/exit_code"
-        code = (self.engine.read_file(identity, path, container.hostname, _LONGEST_CODE) or b"").split()
-        if code and code[0] != b"0":
-            message = "%s: the command of its role ended with exit code %s before it was ready; look at its log."
-            text = code[0].decode("ascii", "replace")
-            raise EngineError(message % (container.hostname, text), self.agent)
+        code = read_exit(self.engine, identity, container.id, container.hostname)["exit_code"]
+        if code:
+            message = "%s: the command of its role ended with exit code %d before it was ready; look at its log."
+            raise EngineError(message % (container.hostname, code), self.agent)
 
     def _is_ready(self, waiting: Tuple[Member, str]) -> bool:
         (container, _role, identity), ready = waiting

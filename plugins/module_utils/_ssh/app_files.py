@@ -49,12 +49,9 @@ def index_entry(lines: Mapping[str, str]) -> Entry:
     return Entry(INDEX, ("".join(lines.values()) + _END).encode())
 
 
-def index_lines(apps: Sequence[App], mark: str = "") -> Dict[str, str]:
-    """The line of each app. Another ``mark`` makes PID 1 start it again."""
-    return {
-        app.name: "%s %d %s %s\n" % (app.name, app.port, app.ready, digest([sparse(app), mark]))
-        for app in running(apps)
-    }
+def index_lines(apps: Sequence[App]) -> Dict[str, str]:
+    """The line of each app. Another digest makes PID 1 start it again."""
+    return {app.name: "%s %d %s %s\n" % (app.name, app.port, app.ready, digest(sparse(app))) for app in running(apps)}
 
 
 def parse_index(text: str) -> Dict[str, str]:
