@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Callable, Dict, Sequence, Tuple
 
 from .._core.constants import CONFIG_FOLDER
 from .._core.documents import Json
-from .._core.errors import EngineError, NotFoundError, StateError
+from .._core.errors import ConflictError, EngineError, NotFoundError, StateError
 from .._core.model import Container, Plan
 from .._core.names import run_folder
 from .._core.parallel import run_all
@@ -158,7 +159,8 @@ class Batch:
         main = listed.get(self.plan.session.id)
         state = {**parse_exit(None), "begun": True}
         if main is not None:
-            state = read_state(self.engine, main["Id"], self.plan.session.id)
+            with suppress(ConflictError):  # main1 is paused
+                state = read_state(self.engine, main["Id"], self.plan.session.id)
         return {**state, "dead": dead}
 
     def _main(self) -> Json:

@@ -203,6 +203,7 @@ _NOISE = (
 )
 _NOISE_PATTERN = re.compile("|".join(_NOISE), re.IGNORECASE)
 
+UNPAUSE = "run `docker unpause` there, and this again"
 # ``naming_image`` puts the name in the place of "its image".
 THE_IMAGE = "correct its image, or choose another"
 
@@ -255,6 +256,7 @@ _ADVICE = (
         r"active endpoints",
         "remove the containers that are still on it; if there are none, the engine has lost track of one: start the engine again",
     ),
+    (r" is paused", UNPAUSE),
     (r"in use by task", "an agent still has containers on it: terminate the session again once that agent answers"),
 )
 

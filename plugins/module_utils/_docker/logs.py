@@ -19,6 +19,7 @@ from .._core.parallel import run_all
 from .._core.topology import order_of
 from .._core.waiting import deadline_in
 from .client import Engine
+from .connection import UNPAUSE
 from .container_requests import LONGEST_LOG
 from .reports import container_entry, is_member
 
@@ -86,8 +87,7 @@ def death(engine: Engine, container: Container, identity: str, agent: str) -> En
         return EngineError(message % (container.hostname, agent), agent)
     state = now.get("State") or {}
     if state.get("Paused"):
-        message = "%s: on %s the container is paused; run `docker unpause` there, and this again."
-        return EngineError(message % (container.hostname, agent), agent)
+        return EngineError(f"{container.hostname}: on {agent} the container is paused; {UNPAUSE}.", agent)
     killed, code = state.get("OOMKilled"), state.get("ExitCode")
     why = "was killed because memory ran out" if killed else f"ended with exit code {code}"
     message = "%s: on %s the container %s right after its start; its last lines: %s."

@@ -23,6 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.constants im
     LABEL_GRACE,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import Batch
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest, death
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import Removal
@@ -113,10 +114,12 @@ def test_a_container_that_is_paused_is_reported_named_and_ended(
     launch = launcher(bounded(Shape(size=2).plan()))
     create_and_start(launch)
     plan, engine = launch.plan, Engine(engine_host, 60, AGENT)
-    client.pause(plan.containers[1].name)
+    for container in plan.containers:
+        client.pause(container.name)
+    assert Batch(engine, plan, AGENT).wait(0)["exit_code"] is None
     found = states(plan)["sub1"]
     assert (found["state"], found["batch"]["exit_code"]) == ("paused", None)
-    assert " is paused" in found["batch"]["reason"]
+    assert found["batch"]["reason"].endswith(" before exec; run `docker unpause` there, and this again.")
     error = death(engine, plan.containers[1], plan.containers[1].name, AGENT)
     assert error.message == f"sub1: on {AGENT} the container is paused; run `docker unpause` there, and this again."
 

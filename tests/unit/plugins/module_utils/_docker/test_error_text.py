@@ -48,6 +48,7 @@ def test_long_reasons_are_cut() -> None:
 
 
 ADVISED = [
+    ("Container 0123 is paused, unpause the container before exec", "docker unpause"),
     ("No such image: none:1", "build or pull"),
     ("Bind for 0.0.0.0:80 failed: port is already allocated", "free that port"),
     ("listen tcp4 127.0.0.1:80: bind: address already in use", "free that port"),
