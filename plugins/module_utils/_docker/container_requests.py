@@ -322,6 +322,10 @@ class ContainerRequests(Connection):
 
         return retry_until(content, _may_have_ended, deadline_in(_READING))
 
+    def read_text(self, identity: str, path: str, subject: str = "") -> str:
+        """The text of a file, empty if there is none; bytes that are not UTF-8 are kept."""
+        return (self.read_file(identity, path, subject) or b"").decode("utf-8", "surrogateescape")
+
     def _read_outside(self, identity: str, path: str, subject: str, most: int) -> bytes | None:
         for _hop in range(MOST_LINKS):
             member, content = self._untorn(identity, path, subject, most)

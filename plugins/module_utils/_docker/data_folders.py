@@ -39,12 +39,12 @@ def check_folders_answer(session: Session, agent: str, seconds: float = PATIENCE
 
 def check_mounts_answer(listed: Iterable[Json], agent: str, seconds: float = PATIENCE) -> None:
     """Raise a ComputeError that names a folder of these containers that does not answer on this host."""
-    _must_answer(_all_folders(listed), agent, seconds)
+    _must_answer([folder for container in listed for folder in folders_of(container)], agent, seconds)
 
 
 def silent_folders(listed: Iterable[Json], seconds: float = PATIENCE) -> Set[str]:
     """The folders of the host that these containers mount and that do not answer; each folder is asked once."""
-    return {folder for folder, found in existing(_all_folders(listed), seconds).items() if found is None}
+    return _silent({folder for container in listed for folder in folders_of(container)}, seconds)
 
 
 def folders_of(listed: Json) -> Set[str]:
@@ -67,15 +67,14 @@ def waiting_programs(names: Sequence[str], folders: Collection[str], agent: str)
     return message % (few(names, _MOST_NAMES), agent, ", ".join(sorted(folders)))
 
 
-def _all_folders(listed: Iterable[Json]) -> List[str]:
-    return sorted({folder for container in listed for folder in folders_of(container)})
-
-
-def _must_answer(folders: Iterable[str], agent: str, seconds: float) -> None:
-    asked = list(dict.fromkeys(folders))
-    silent = [folder for folder, found in existing(asked, seconds).items() if found is None]
+def _must_answer(folders: Collection[str], agent: str, seconds: float) -> None:
+    silent = _silent(folders, seconds)
     if silent:
-        raise ComputeError(silence(silent[0], agent), agent)
+        raise ComputeError(silence(min(silent), agent), agent)
+
+
+def _silent(folders: Collection[str], seconds: float) -> Set[str]:
+    return {folder for folder, found in existing(sorted(set(folders)), seconds).items() if found is None}
 
 
 _VARIABLE = "session_mounts"

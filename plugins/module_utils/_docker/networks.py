@@ -70,15 +70,15 @@ def absent(
         among = engine.networks(sessions[0] if len(sessions) == 1 else "") if sessions else []
     ours = [network for network in among if session_of(network) in sessions]
     removable = _removable(engine, ours)
-    removals = [] if check else [_NetworkRemoval(engine, network, deadline) for network in removable]
-    left = [removal.name for removal in removals if not removal.carry_out()]
+    staying = [(one["Name"], "" if check else _NetworkRemoval(engine, one, deadline).carry_out()) for one in removable]
+    left = [name for name, reason in staying if reason]
     names = [network["Name"] for network in removable if network["Name"] not in left]
     return {
         "changed": bool(names),
         "network": {},
         "removed": names,
         "left": left,
-        "warnings": [removal.warning() for removal in removals if removal.is_miscounted or removal.is_held],
+        "warnings": [reason for _name, reason in staying if reason],
         "diff": {"before": {"networks": names}, "after": {"networks": []}},
     }
 
@@ -150,6 +150,16 @@ def _removable(engine: Engine, networks: List[Json]) -> List[Json]:
     return networks
 
 
+_HELD = (
+    "Network %s stays: the Swarm counts a container of an agent on it, which it may not reach. The first launch or end removes it "
+    "when the agents reach each other again; check_agents.yml names those that do not."
+)
+_MISCOUNTED = (
+    "%s: the engine keeps network %s, on which it lists no container: it has miscounted them. "
+    "The first launch or end after a start of that engine removes it."
+)
+
+
 @dataclass
 class _NetworkRemoval:
     """The removal of one network, which the engine may refuse while its last endpoints leave."""
@@ -158,44 +168,26 @@ class _NetworkRemoval:
     network: Json
     deadline: float
     is_miscounted: bool = False
-    is_held: bool = False
     empty_since: float | None = None
 
-    @property
-    def name(self) -> str:
-        return str(self.network["Name"])
-
-    def carry_out(self) -> bool:
-        """Whether the network is removed. A manager keeps an overlay while a lost agent has containers on it.
+    def carry_out(self) -> str:
+        """Why the network stays, and when it will go; empty if it is removed. A manager keeps an overlay while a lost agent is on it.
 
         An engine that has miscounted the endpoints of its own network keeps it until the engine is started again
         (https://github.com/moby/moby/issues/42119). Of a shared network, an engine lists only its own containers.
         """
+        identity, name = self.network["Id"], self.network["Name"]
         try:
-            identity = self.network["Id"]
-            retry_until(lambda: self.engine.remove_network(identity, self.name), self._may_pass, self.deadline)
+            retry_until(lambda: self.engine.remove_network(identity, name), self._may_pass, self.deadline)
         except (ConflictError, EngineError) as error:
-            self.is_held = is_shared(self.network) and HELD in error.message
-            if self.is_miscounted or self.is_held:
-                return False
+            if self.is_miscounted:
+                return _MISCOUNTED % (self.engine.agent or "This host", name)
+            if is_shared(self.network) and HELD in error.message:
+                return _HELD % name
             if isinstance(error, EngineError):
                 raise
             raise StateError(error.message, error.where) from error
-        return True
-
-    def warning(self) -> str:
-        """Why a network stays, and when it will go."""
-        if self.is_held:
-            message = (
-                "Network %s stays: the Swarm counts a container of an agent on it, which it may not reach. The first launch or "
-                "end removes it when the agents reach each other again; check_agents.yml names those that do not."
-            )
-            return message % self.name
-        message = (
-            "%s: the engine keeps network %s, on which it lists no container: it has miscounted them. "
-            "The first launch or end after a start of that engine removes it."
-        )
-        return message % (self.engine.agent or "This host", self.name)
+        return ""
 
     def _may_pass(self, error: Exception) -> bool:
         """Whether the engine may remove the network soon."""

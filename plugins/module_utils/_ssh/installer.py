@@ -183,7 +183,7 @@ def read_contents(engine: Engine, target: Target, session: Session) -> ImageCont
         return engine.has_path(target.engine_id, path, subject)
 
     def read(path: str) -> str:
-        return (engine.read_file(target.engine_id, path, subject) or b"").decode("utf-8", "surrogateescape")
+        return engine.read_text(target.engine_id, path, subject)
 
     passwd, group, client_config, known_hosts = run_all(read, READ_FILES)
     return ImageContents(

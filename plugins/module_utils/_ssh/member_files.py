@@ -88,17 +88,17 @@ class MemberFiles:
 
     def _archive(self, container: Container, identity: str) -> bytes:
         """The archive for a container; empty if its files name these members already."""
-        size, found = self.plan.session.size, self._read(container, identity, _HOSTS)
+        size, found = self.plan.session.size, self.engine.read_text(identity, _HOSTS, container.hostname)
         environment = self._environment(container, identity)
         # The engine mounts it read-only on a read-only root. Its DNS server answers for new names.
         hosts = found if self.plan.session.read_only_root else hosts_text(found, self.plan)
         startups = config_files.startups(size, container.resources.memory)
         own = config_files.server_of(self.plan.network, container)
         server = config_files.sshd_config(environment, self.plan.session.user.name, startups, own)
-        if hosts == found and server == self._read(container, identity, _SERVER):
+        if hosts == found and server == self.engine.read_text(identity, _SERVER, container.hostname):
             return b""
         known = config_files.known_hosts(
-            self._read(container, identity, config_files.KNOWN_HOSTS), self.bundle.known_hosts
+            self.engine.read_text(identity, config_files.KNOWN_HOSTS, container.hostname), self.bundle.known_hosts
         )
         lists = host_texts(self.bundle, container, self.plan.session)
         lists[PROFILE] = config_files.login_profile(environment["PATH"], size)
@@ -127,9 +127,6 @@ class MemberFiles:
 
     def _is_mounted(self, path: str) -> bool:
         return any(covers(mount.target, path) for mount in self.plan.session.mounts)
-
-    def _read(self, container: Container, identity: str, path: str) -> str:
-        return (self.engine.read_file(identity, path, container.hostname) or b"").decode("utf-8", "surrogateescape")
 
 
 def hosts_text(text: str, plan: Plan) -> str:

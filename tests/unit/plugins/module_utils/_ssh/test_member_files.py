@@ -69,9 +69,9 @@ class Engine:
 
     def inspect(self, *_names: str) -> None: ...
 
-    def read_file(self, identity: str, _path: str, _hostname: str) -> bytes:
+    def read_text(self, identity: str, _path: str, _hostname: str) -> str:
         self.read.add(identity)
-        return b""
+        return ""
 
     def feed(self, identity: str, _command: list[str], archive: bytes, _hostname: str) -> None:
         with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
