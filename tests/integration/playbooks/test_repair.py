@@ -84,6 +84,11 @@ def test_a_pass_leaves_a_paused_container_alone_and_a_launch_lets_it_go_on(
     before = session.containers()
     controller.client.pause(before["sub1"]["Id"])
     assert paused(controller) == ("RUNNING", "paused")
+    variables = {"session_exec_command": "hostname", "session_exec_timeout": 8}
+    done = controller.play("session_exec", session_name="mends", **variables)
+    assert "sub1 (no end within 8 s)" in done.message
+    for host in ("main1", "sub2"):
+        assert f"{host}: {host}" in done.text
     assert controller.play("schedule").check().changed == 0
     held = session.containers()
     assert held["sub1"]["State"]["Paused"] is True
