@@ -182,8 +182,8 @@ def persist(call: Callable[[], Value], deadline: float) -> Value:
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether an engine that answers has refused a request."""
-    return isinstance(error, (EngineError, ConflictError)) and not isinstance(error, UnreachableError)
+    """Whether an engine that answers has refused a request about something that exists."""
+    return isinstance(error, (EngineError, ConflictError)) and not isinstance(error, (AbsentError, UnreachableError))
 
 
 # The words of an engine, and what people can do about them.

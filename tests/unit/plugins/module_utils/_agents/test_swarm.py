@@ -7,12 +7,15 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from docker.errors import NotFound
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import swarm
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError
 
 SLOW = (
     "The engine of a2 could not join the Swarm of 192.0.2.1:2377: Timeout was reached before node joined. The attempt to join "
@@ -65,3 +68,16 @@ def test_another_refusal_is_an_error_at_once() -> None:
 )
 def test_an_engine_that_has_just_started_gets_time(states: Any, seconds: float, settled: str) -> None:
     assert swarm.settled_membership(Joining(*states), time.monotonic() + seconds)["state"] == settled
+
+
+def test_a_node_that_another_command_removes_meanwhile_gets_no_role(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = iter([[{"ID": "n2", "Spec": {"Role": "worker"}}], []])
+
+    def inspect_node(_identity: str) -> None:
+        raise NotFound("404", explanation="node n2 not found")
+
+    engine = swarm.SwarmEngine("unix:///nowhere", agent="a1")
+    client = SimpleNamespace(nodes=lambda: next(listed), inspect_node=inspect_node)
+    monkeypatch.setattr(engine, "_borrow", lambda: client)
+    with pytest.raises(AbsentError, match="could not make node n2 a manager: node n2 not found"):
+        swarm.set_roles(engine, ["n2"], "manager", time.monotonic() + 600, check=False)
