@@ -105,6 +105,7 @@ _SHELL, _ABSENT = (_BUSYBOX, "sh", "-c"), 44
 # https://github.com/moby/moby/blob/v26.1.5/daemon/cluster/cluster.go
 BUSY_SWARM = 90.0
 _BUSY_SWARM = re.compile("attaching to network failed.*context deadline exceeded")
+_BEING_REMOVED = "is already in progress"
 # No more is kept of a log.
 LONGEST_LOG = 4 * MIB
 
@@ -160,9 +161,13 @@ class ContainerRequests(Connection):
             client.stop(identity, timeout=grace)
 
     def remove(self, identity: str, subject: str = "") -> None:
-        """Remove a container, running or not, with its anonymous volumes. A container that is gone is no error."""
-        with self._asking("remove it", subject) as client:
-            self._or_none(client.remove_container, identity, v=True, force=True)
+        """Remove a container, running or not, with its anonymous volumes. It may be gone, or go at the request of another command."""
+
+        def removed() -> None:
+            with self._asking("remove it", subject) as client:
+                self._or_none(client.remove_container, identity, v=True, force=True)
+
+        retry_until(removed, lambda error: _BEING_REMOVED in str(error), deadline_in(self._timeout))
 
     def logs(
         self,

@@ -19,7 +19,7 @@ from .data_folders import check_folders_answer, check_mounts_answer, found_folde
 from .device_nodes import amd_gpus, mps_fault
 from .fabric import is_connected
 from .payloads import NO_LIMITS, AgentSettings, Limits, container_body, endpoint
-from .removal import GOING, ContainerChanges, clear_away, remove_containers, remove_orphans, state_of, stop_containers
+from .removal import GOING, ContainerChanges, clear_away, remove_orphans, state_of, stop_containers
 from .reports import claims, engine_name
 from .runtime import find_runtime
 from .secrets import Delivery
@@ -168,8 +168,7 @@ class AgentContainers:
         def create(pair: Tuple[Container, Json | None]) -> str:
             container, old = pair
             if old is not None:
-                # One that the engine is removing refuses another removal.
-                remove_containers(self.engine, [old], self.deadline)
+                self.engine.remove(old["Id"], container.hostname)
             return self._create(container, settings[self.plan.session.image_of(container)])
 
         outcomes = map_bounded(create, wanted)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -126,3 +128,19 @@ def test_a_container_that_is_paused_is_reported_named_and_ended(
     ended = Removal(engine, [plan.session.id], "", 20).carry_out(check=False).to_json()
     assert sorted(ended["changed_names"]) == sorted(one.name for one in plan.containers)
     assert ours(client, plan) == []
+
+
+def test_a_container_that_another_command_is_removing_is_waited_for(
+    launcher: Launcher, client: Any, engine_host: str
+) -> None:
+    """An engine refuses the second removal until the first is complete."""
+    launch = launcher(Shape(size=1).plan())
+    create_and_start(launch)
+    removals = []
+    with ThreadPoolExecutor(2) as pool:
+        with hung(client, launch.plan.main.name):
+            for _command in range(2):
+                removals.append(pool.submit(Engine(engine_host, 60, AGENT).remove, launch.plan.main.name))
+                time.sleep(1)
+        assert [removal.result() for removal in removals] == [None, None]
+    assert ours(client, launch.plan) == []

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from engine_lab import Shape
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import (
@@ -142,39 +142,6 @@ def test_how_one_ended_is_asked_for() -> None:
         ("running", False),
     ]
     assert engine.asked["inspect"] == 1
-
-
-def test_a_container_that_the_engine_is_removing_is_made_again_as_soon_as_it_is_gone() -> None:
-    """Another end removes it, and a second removal is refused meanwhile."""
-
-    class Removing(Counting):
-        def __init__(self) -> None:
-            super().__init__()
-            self.left = 2
-            self.states = {PLAN.main.id: "removing"}
-
-        def image(self, _reference: str) -> dict[str, Any]:
-            return {}
-
-        def volumes(self, _label: str = "") -> list[dict[str, Any]]:
-            return [{"Name": "runtime"}, {"Name": "runtime-complete"}]
-
-        def info(self) -> dict[str, Any]:
-            return {}
-
-        def remove(self, identity: str, subject: str = "") -> None:
-            self.left -= 1
-            if self.left >= 0:
-                raise ConflictError("removal of the container is already in progress")
-            self.states.pop(PLAN.main.id, None)
-
-        def create(self, name: str, _body: dict[str, Any], _subject: str = "") -> str:
-            self.asked["create"] += 1
-            return name
-
-    engine = Removing()
-    launched(engine).created()
-    assert (engine.left, engine.asked["create"]) == (-1, 3)
 
 
 class Stubborn:
