@@ -155,7 +155,7 @@ class Lab:
         """Start the containers, and send PID 1 of each that has none its files, as a launch does. Returns these containers."""
         installer = self._installer(self.identity)
         installation = installer.installation(*installer.lacking())
-        folders, names = writable_folders(self.plan.session), [one.container.hostname for one in installation.targets]
+        folders, names = writable_folders(self.plan.session), list(installation.names)
         files = {name: partial(installation.archive, name, folders) for name in names}
         starting = Starting(self.engine, self.plan, AGENT, files)
         listed = {one["Labels"][LABEL_CONTAINER]: one for one in self.engine.containers(self.plan.session.id)}

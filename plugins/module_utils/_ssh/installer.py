@@ -28,6 +28,7 @@ from . import config_files
 from .container_files import AUTHORITY, DIGEST_FILE, SHELLS, Bundle, ImageContents, container_entries
 from .rootfs import Tree, described, split
 
+_UNKNOWN = "    the files for its image, after the container is created\n"
 READ_FILES = ("/etc/passwd", "/etc/group", "/etc/ssh/ssh_config", config_files.KNOWN_HOSTS)
 
 
@@ -44,22 +45,24 @@ class Target:
 
 @dataclass(frozen=True)
 class Installation:
-    """The containers that get files, with their files. Those in ``absent`` do not exist yet: check mode only."""
+    """The files of containers by hostname, and in rank order all that get files: others do not exist yet, in check mode only."""
 
-    targets: Sequence[Target] = ()
-    entries: Sequence[Sequence[Entry]] = ()
-    absent: Sequence[str] = ()
-    order: Sequence[str] = ()
+    files: Mapping[str, Sequence[Entry]]
+    names: Sequence[str]
 
     def to_json(self) -> Json:
-        names = {target.container.hostname for target in self.targets} | set(self.absent)
-        diff = _diff(self.targets, self.entries, self.absent)
-        return {"changed": bool(names), "installed": [name for name in self.order if name in names], "diff": diff}
+        """The files without their content, with equal lists of files shown once."""
+        listings: Dict[str, List[str]] = {}
+        for name in self.names:
+            listing = described(self.files[name]) if name in self.files else _UNKNOWN
+            listings.setdefault(listing, []).append(name)
+        after = "".join(f"{', '.join(names)}:\n{listing}" for listing, names in listings.items())
+        diff = {"before": "", "after": after, "before_header": "containers", "after_header": "containers"}
+        return {"changed": bool(self.names), "installed": list(self.names), "diff": diff}
 
     def archive(self, hostname: str, folders: Sequence[str]) -> bytes:
         """The archive that PID 1 of a container unpacks at its root. ``folders`` are those that it can write to, if not all."""
-        place = [target.container.hostname for target in self.targets].index(hostname)
-        return pack([entry for _folder, part in split(self.entries[place], folders) for entry in part])
+        return pack([entry for _folder, part in split(self.files[hostname], folders) for entry in part])
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class FileInstaller:
         targets = self._targets([container for container in chosen if container.id in live], live)
         made = self.installation(targets, absent)
         if not check:
-            self._put(made)
+            self._put(targets, made)
         return made.to_json()
 
     def lacking(self) -> Tuple[List[Target], List[str]]:
@@ -147,8 +150,9 @@ class FileInstaller:
         return not self.engine.has_path(listed["Id"], installed_mark(container.id), container.hostname)
 
     def installation(self, targets: Sequence[Target], absent: Sequence[str]) -> Installation:
-        order = [container.hostname for container in self.plan.on(self.agent)]
-        return Installation(targets, self._entries(targets), absent, order)
+        hostnames = [target.container.hostname for target in targets]
+        names = [one.hostname for one in self.plan.on(self.agent) if one.hostname in (*hostnames, *absent)]
+        return Installation(dict(zip(hostnames, self._entries(targets))), names)
 
     def _entries(self, targets: Sequence[Target]) -> List[List[Entry]]:
         # All containers of a session have the same mounts, but a role has its own devices. Read an image through its last container,
@@ -164,15 +168,14 @@ class FileInstaller:
             made.append(contents.tree.place(wanted))
         return made
 
-    def _put(self, made: Installation) -> None:
+    def _put(self, targets: Sequence[Target], made: Installation) -> None:
         folders = writable_folders(self.plan.session)
 
-        def put(pair: Tuple[Target, Sequence[Entry]]) -> None:
-            target, files = pair
-            for folder, part in split(files, folders):
+        def put(target: Target) -> None:
+            for folder, part in split(made.files[target.container.hostname], folders):
                 self.engine.put_archive(target.engine_id, folder, pack(part, folder), target.container.hostname)
 
-        run_all(put, list(zip(made.targets, made.entries)))
+        run_all(put, targets)
 
 
 def read_contents(engine: Engine, target: Target, session: Session) -> ImageContents:
@@ -201,14 +204,3 @@ def read_contents(engine: Engine, target: Target, session: Session) -> ImageCont
         has_profile=has(session.user.home + "/.profile"),
         config=dict((engine.image(target.image) or {}).get("Config") or {}),
     )
-
-
-def _diff(targets: Sequence[Target], entries: Sequence[Sequence[Entry]], absent: Sequence[str]) -> Json:
-    """The files of each container without their content, with equal lists of files shown once."""
-    listings: Dict[str, List[str]] = {}
-    for name in absent:
-        listings.setdefault("    the files for its image, after the container is created\n", []).append(name)
-    for target, files in zip(targets, entries):
-        listings.setdefault(described(files), []).append(target.container.hostname)
-    after = "".join(f"{', '.join(names)}:\n{listing}" for listing, names in listings.items())
-    return {"before": "", "after": after, "before_header": "containers", "after_header": "containers"}
