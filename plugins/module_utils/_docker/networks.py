@@ -176,7 +176,7 @@ class _NetworkRemoval:
         An engine that has miscounted the endpoints of its own network keeps it until the engine is started again
         (https://github.com/moby/moby/issues/42119). Of a shared network, an engine lists only its own containers.
         """
-        identity, name = self.network["Id"], self.network["Name"]
+        identity, name = self.network["Id"], str(self.network["Name"])
         try:
             retry_until(lambda: self.engine.remove_network(identity, name), self._may_pass, self.deadline)
         except (ConflictError, EngineError) as error:
