@@ -47,10 +47,6 @@ class AgentContainers:
     check: bool = False
 
     @property
-    def starting(self) -> Starting:
-        return Starting(self.engine, self.plan, self.agent, self.files, self.delivery, self.bootstrap_timeout)
-
-    @property
     def mine(self) -> List[Container]:
         return self.plan.on(self.agent)
 
@@ -84,7 +80,8 @@ class AgentContainers:
         self._check_mps(waiting)
         try:
             pairs = [(container, self._found(container, listed)) for container in waiting]
-            self.starting.carry_out(pairs)
+            parts = (self.engine, self.plan, self.agent, self.files, self.delivery, self.bootstrap_timeout)
+            Starting(*parts).carry_out(pairs)
             listed, _before = self._look()
             outcome.containers = self._entries(listed)
         except Exception as error:
