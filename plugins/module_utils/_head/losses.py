@@ -16,8 +16,8 @@ from .._core.constants import RELOCATE
 from .._core.documents import Json
 from .._core.errors import ConflictError
 from .._core.exits import UNMOVED
+from .._core.forms import UUID
 from .._core.model import Plan
-from .._core.names import ALL_OWNERS
 from .._core.reports import Agent
 from .._planning.allocation import Allocation
 from .._planning.loss import Places, describe_loss, lost_agents, moved_plan, new_places
@@ -74,7 +74,7 @@ def decided(
 
 def losses(store: Store, agents: Sequence[Agent], owner: str, now: float) -> List[Json]:
     """What a pass does about the sessions of an owner: C(end), C(relocate), or C(stay) if no agent has room, which is recorded."""
-    rows = [row for row in store.live({states.RUNNING}) if owner in (row.owner, ALL_OWNERS)]
+    rows = [row for row in store.live({states.RUNNING}) if row.owner == owner]
     nodes, found = _nodes(store), decided(rows, agents, silent_agents(store), now)
     return [_action(store, row, plan, lost, agents, nodes) for row, plan, lost in found]
 
@@ -159,7 +159,7 @@ def to_clean(store: Store, agents: Iterable[Agent]) -> Dict[str, Json]:
         if agent is not None:
             is_out = bool(node) and not (agent.swarm or agent.managers)
             entry = found.setdefault(name, {"sessions": [], "rejoins": is_out})
-            entry["sessions"] += [session] if session else []
+            entry["sessions"] += [session] if UUID(session) else []
     return found
 
 

@@ -13,13 +13,17 @@ from functools import lru_cache, partial
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple, Type
 
 from .._core.documents import Document, Json, picked
-from .._core.forms import ID, Whole, a_line, a_number, fault, or_none
+from .._core.errors import ComputeError
+from .._core.forms import ID, Rule, Whole, a_line, a_number, fault, or_none
 from .._core.model import Plan, Resources
 from .._core.reports import ObservedContainer
 from .._core.states import PENDING
 from .._planning.capacity import held_in_all
 from .._planning.request import Request
+from .._planning.stored_request import checked_request
 
+# The index of live sessions has the same condition: a search by another one would read every session. What has no known state is live.
+LIVE_ROWS = "state NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')"
 # Each statement may run again: a store gets the tables that it lacks.
 SCHEMA = (
     """CREATE TABLE IF NOT EXISTS session (
@@ -28,8 +32,7 @@ SCHEMA = (
     request TEXT NOT NULL DEFAULT 'null', plan TEXT NOT NULL DEFAULT 'null', holder TEXT NOT NULL DEFAULT 'null',
     lease REAL NOT NULL DEFAULT 0, created REAL NOT NULL, changed REAL NOT NULL
 )""",
-    """CREATE UNIQUE INDEX IF NOT EXISTS live_name ON session (owner, name)
-    WHERE state NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')""",
+    f"CREATE UNIQUE INDEX IF NOT EXISTS live_name ON session (owner, name) WHERE {LIVE_ROWS}",
     "CREATE INDEX IF NOT EXISTS by_end ON session (state, changed)",
     "CREATE INDEX IF NOT EXISTS states ON session (id, state)",
     "CREATE INDEX IF NOT EXISTS by_time ON session (created)",
@@ -74,18 +77,18 @@ COLUMNS = (
 
 
 # What is no number here is damaged and counts as 0. No time is so late, and no priority so high.
-_NUMBERS, _FAR = ("priority", "lease", "created", "changed"), 1e11
+_NUMBERS, FAR = ("priority", "lease", "created", "changed"), 1e11
 # The key of a holder with the sizes before a growth.
 _FORMER = "former_sizes"
-_HOLDER = {**dict.fromkeys(("host", "machine", "user", "start"), a_line), "pid": ID, _FORMER: [ID]}
+_HOLDER = or_none({**dict.fromkeys(("host", "machine", "user", "start"), a_line), "pid": ID, _FORMER: [ID]})
 _AMOUNTS = Whole(millicpus=a_number, memory=a_number, gpus=a_number)
 _MEASURED = Whole(millicpus=a_number, memory=a_number, gpu_percent=or_none(a_number))
 _SAMPLE = Whole(time=a_number, capacity=_AMOUNTS, used=_AMOUNTS, measured=_MEASURED, live=ID, waiting=ID)
 # For a session that waits with a request that cannot be used. A launch records the request again.
-REMEDY = "launch it again by the same variables, or end it with terminate.yml"
-_UNREADABLE = "its request in the store is damaged: " + REMEDY
+_REMEDY = "launch it again by the same variables, or end it with terminate.yml"
+_UNREADABLE = "its request in the store is damaged: " + _REMEDY
 # A decision reads all sessions that wait, and all that run, more than once.
-MOST_DOCUMENTS = 16384
+_MOST_DOCUMENTS = 16384
 
 
 def as_text(_cursor: object, values: Sequence[Any]) -> Tuple[Any, ...]:
@@ -94,29 +97,39 @@ def as_text(_cursor: object, values: Sequence[Any]) -> Tuple[Any, ...]:
     return tuple([value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value for value in values])
 
 
-@lru_cache(maxsize=MOST_DOCUMENTS)
+@lru_cache(maxsize=_MOST_DOCUMENTS)
 def _parsed(kind: Type[Document], text: str) -> Any:
     """A request or a plan from its column: one decision reads the queue several times, and these documents never change."""
     document = json.loads(text)
     return None if document is None else kind.from_json(document)
 
 
+@lru_cache(maxsize=_MOST_DOCUMENTS)
+def _wrong(name: str, text: str) -> str:
+    """What is wrong with the request of a session that waits; empty if nothing is."""
+    try:
+        checked_request(json.loads(text), f"session {name} in the store")
+    except ComputeError as error:
+        return error.message.rstrip(".") + ", and " + _REMEDY
+    return ""
+
+
 def read_holder(text: str) -> Json | None:
     """The controller that holds a session or a pass. A damaged one is empty, and holds it until its lease ends."""
-    try:
-        holder: Json | None = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return {} if holder is not None and fault(_HOLDER, holder) else holder
+    return _read(_HOLDER, text, {})
 
 
-def read_sample(text: str) -> List[Json]:
-    """A sample of use; none if it is damaged."""
+def read_sample(text: str) -> Json | None:
+    """A sample of use; None if it is damaged."""
+    return _read(_SAMPLE, text, None)
+
+
+def _read(rule: Rule, text: str, otherwise: Json | None) -> Json | None:
     try:
-        taken = json.loads(text)
+        document: Json | None = json.loads(text)
     except (ValueError, RecursionError):
-        return []
-    return [] if fault(_SAMPLE, taken) else [taken]
+        return otherwise
+    return otherwise if fault(rule, document) else document
 
 
 def shown_holder(holder: Json | None) -> str:
@@ -211,18 +224,21 @@ def values_of(row: Row) -> Tuple[Any, ...]:
 
 
 def row_of(values: Any) -> Row:
+    """A session. One that waits has no request with a wrong value: it would take what others could have."""
     pairs = dict(zip(COLUMNS, values))
     for name in _NUMBERS:
-        if not isinstance(pairs[name], (int, float)) or not abs(pairs[name]) < _FAR:
+        if not isinstance(pairs[name], (int, float)) or not abs(pairs[name]) < FAR:
             pairs[name] = 0
+    text = pairs["request"]
     for name, parse in _PARSERS.items():
         try:
             pairs[name] = parse(pairs[name])
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             # The labels of its containers say the rest.
             pairs[name] = None
-    if pairs["state"] == PENDING and pairs["request"] is None:
-        pairs["reason"] = _UNREADABLE
+    if pairs["state"] == PENDING:
+        wrong = _wrong(pairs["name"], text) if pairs["request"] else _UNREADABLE
+        pairs.update({"request": None, "reason": wrong} if wrong else {})
     return Row(**pairs)
 
 

@@ -13,20 +13,17 @@ import os
 import re
 import sqlite3
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import lru_cache
 from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from .._core.documents import Json
-from .._core.errors import ComputeError, NotFoundError, StateError
+from .._core.errors import NotFoundError, StateError
 from .._core.model import Plan
 from .._core.reports import Agent
-from .._core.states import ENDED, HOLDING, LAUNCHING, LIVE, PENDING, RUNNING, TERMINATED, TERMINATING, check_change
+from .._core.states import ENDED, HOLDING, LAUNCHING, LIVE, PENDING, TERMINATED, TERMINATING, check_change
 from .._planning.capacity import held_in_all
 from .._planning.fair_share import Holding
 from .._planning.request import Request
-from .._planning.stored_request import checked_request
-from .row import COLUMNS, MOST_DOCUMENTS, REMEDY, SCHEMA, End, Requester, Row, as_text, read_sample, row_of, values_of
+from .row import COLUMNS, FAR, LIVE_ROWS, SCHEMA, End, Requester, Row, as_text, read_sample, row_of, values_of
 from .state_folder import check_readable, is_filled, prepare
 
 FILE = "sessions.db"
@@ -196,11 +193,12 @@ class Store:
         return Requester._make(found) if found else None
 
     def holdings(self, since: float = 0.0) -> List[Holding]:
-        """What sessions have held after a moment, in seconds since the epoch."""
+        """What sessions have held after a moment, in seconds since the epoch, without times that cannot be."""
         times = "CAST(began AS REAL), CAST(ended AS REAL)"
         amounts = "CAST(millicpus AS INTEGER), CAST(memory AS INTEGER), CAST(gpus AS REAL)"
         query = f"SELECT session, owner, {times}, {amounts} FROM holding WHERE ended IS NULL OR ended > ?"
-        return [Holding._make(values) for values in self._db.execute(query, (since,))]
+        found = map(Holding._make, self._db.execute(query, (since,)))
+        return [one for one in found if 0 <= one.began < FAR and (one.ended or 0) < FAR]
 
     def forget(self, row: Row) -> None:
         self._db.execute("UPDATE holding SET ended = ? WHERE session = ? AND ended IS NULL", (row.changed, row.id))
@@ -213,7 +211,7 @@ class Store:
 
     def find(self, name: str, owner: str) -> Row | None:
         """The live session of that name, if there is one."""
-        return next(iter(self._select("name = ? AND owner = ? AND " + _LIVE, (name, owner))), None)
+        return next(iter(self._select("name = ? AND owner = ? AND " + LIVE_ROWS, (name, owner))), None)
 
     def need(self, session_id: str) -> Row:
         row = self.get(session_id)
@@ -221,10 +219,10 @@ class Store:
             raise NotFoundError(f"There is no session {session_id} in the store.", session_id)
         return row
 
-    def live(self, states: Iterable[str] = LIVE) -> List[Row]:
+    def live(self, states: Collection[str] = ()) -> List[Row]:
         """The sessions in these states, by default all that have not ended; oldest first."""
-        wanted = tuple(states)
-        return self._select(f"state IN ({', '.join('?' * len(wanted))})", wanted)
+        where = f"state IN ({', '.join('?' * len(states))})" if states else LIVE_ROWS
+        return self._select(where, tuple(states))
 
     def waiting(self) -> List[Tuple[Row, Request]]:
         """The sessions that wait, with their requests."""
@@ -237,10 +235,6 @@ class Store:
     def held_plans(self) -> List[Plan]:
         return [row.plan for row in self.holding() if row.plan]
 
-    def adopted(self) -> List[Row]:
-        """Running sessions that are known from their labels alone: one with a damaged request still has its plan."""
-        return [row for row in self.live({RUNNING}) if row.request is None and row.plan is None]
-
     def states(self) -> Dict[str, str]:
         """The state of every session ever recorded, by its id."""
         retired = {row[0]: TERMINATED for row in self.query("SELECT id FROM retired")}
@@ -249,7 +243,7 @@ class Store:
     def ends(self, session_ids: Iterable[str]) -> Dict[str, End]:
         """The ends of those of these sessions that have ended, by their IDs."""
         found = {}
-        ended = f"SELECT CAST(changed AS REAL) FROM session WHERE id = ? AND NOT ({_LIVE})"
+        ended = f"SELECT CAST(changed AS REAL) FROM session WHERE id = ? AND NOT ({LIVE_ROWS})"
         query = ended + " UNION ALL SELECT CAST(time AS REAL) FROM retired WHERE id = ?"
         for session_id in set(session_ids):
             for (time,) in self._db.execute(query, (session_id, session_id)).fetchall():
@@ -292,7 +286,7 @@ class Store:
         values = (*states, *(value for _column, value in given), limit)
         query = "SELECT %s FROM session WHERE %s ORDER BY created DESC, rowid DESC LIMIT ?"
         found = self._db.execute(query % (", ".join(COLUMNS), " AND ".join(wheres)), values)
-        return [_row(columns) for columns in found][::-1]
+        return [row_of(columns) for columns in found][::-1]
 
     def newest(self, name: str, owner: str) -> Row | None:
         """The session of a name: the live one, or else the one that ended last."""
@@ -315,7 +309,7 @@ class Store:
     def samples(self, since: float) -> List[Json]:
         """The samples from a time on, oldest first, without those that are damaged."""
         rows = self.query("SELECT document FROM sample WHERE time >= ? ORDER BY time", (since,))
-        return [found for (text,) in rows for found in read_sample(text)]
+        return [found for found in (read_sample(text) for (text,) in rows) if found]
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> List[Any]:
         return self._db.execute(statement, values).fetchall()
@@ -332,29 +326,9 @@ class Store:
         self._db.execute("INSERT INTO history VALUES (?, ?, ?, ?, ?)", (session_id, now, before, after, reason))
 
     def _select(self, where: str, values: Any) -> List[Row]:
-        query = f"SELECT {', '.join(COLUMNS)} FROM session WHERE {where} ORDER BY created, rowid"
-        return [_row(values) for values in self._db.execute(query, values)]
-
-
-def _row(values: Sequence[Any]) -> Row:
-    """A session. One that waits has no request with a wrong value: it would take what others could have."""
-    row = row_of(values)
-    is_waiting = row.state == PENDING and row.request
-    wrong = _wrong(row.name, values[COLUMNS.index("request")]) if is_waiting else ""
-    return replace(row, request=None, reason=wrong) if wrong else row
-
-
-@lru_cache(maxsize=MOST_DOCUMENTS)
-def _wrong(name: str, text: str) -> str:
-    try:
-        checked_request(json.loads(text), f"session {name} in the store")
-    except ComputeError as error:
-        return error.message.rstrip(".") + ", and " + REMEDY
-    return ""
-
-
-# As the index of states needs it: a condition on those that have ended would read every session.
-_LIVE = "state IN ({})".format(", ".join(f"'{state}'" for state in sorted(LIVE)))
+        # The plus: to sort the few is faster than to read all in their order.
+        query = f"SELECT {', '.join(COLUMNS)} FROM session WHERE {where} ORDER BY +created, rowid"
+        return [row_of(values) for values in self._db.execute(query, values)]
 
 
 def _refusal(path: str, words: str) -> StateError:

@@ -9,40 +9,62 @@ The engines' reports come in as documents; nothing here connects to an engine.
 from __future__ import annotations
 
 import json
-from typing import Iterable, Iterator, List, Sequence, Tuple
+import uuid
+from typing import Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
 from .._core import states
 from .._core.documents import Json
+from .._core.forms import UUID
 from .._core.reports import Agent
 from .._planning.policy import SitePolicy
 from .._planning.policy_rules import too_long
 from .._planning.request import Request
 from .adoption import adopted_rows
 from .awaited import awaited, reason_to_give_up
-from .row import Row
+from .row import COLUMNS, LIVE_ROWS, Row, row_of
 from .store import Store
 
 _DAY = 86400.0
+RESTORED = "its record in the store was damaged, and is restored"
 
 
 def adopt(store: Store, agents: Sequence[Agent], now: float) -> None:
     """Record the sessions that the engines hold and the store does not know: the store was lost, their labels were not."""
     known = store.states()
+    labelled = adopted_rows(agents, set(known))
+    _restore(store, known, {(row.owner, row.name): row.id for row in labelled}, now)
     _forget_unseen(store, agents)
-    for row in adopted_rows(agents, set(known)):
+    for row in labelled:
         if store.find(row.name, row.owner) is None:
             store.add(row, now, "adopted from its labels")
 
 
+def _restore(store: Store, known: Dict[str, str], labelled: Mapping[Tuple[str, str], str], now: float) -> None:
+    """Give sessions with a damaged ID or state what their plans, labels and histories have: nothing finds or ends them otherwise."""
+    for number, *values in store.query(f"SELECT rowid, {', '.join(COLUMNS)} FROM session WHERE {LIVE_ROWS}"):
+        row = row_of(values)
+        of_plan = row.plan.session.id if row.plan else row.id
+        wanted = (of_plan, row.id, labelled.get((row.owner, row.name)), str(uuid.uuid4()))
+        identity = next(one for one in wanted if one and UUID(one) and (one == row.id or one not in known))
+        if identity == row.id and row.state in states.LIVE:
+            continue
+        after = [entry["after"] for entry in store.history(identity) if entry["after"] in states.LIVE | states.ENDED]
+        usual = states.RUNNING if row.plan else states.PENDING
+        state = row.state if row.state in states.LIVE else after[-1] if after else usual
+        known[identity] = state
+        store.execute("UPDATE session SET id = ?, state = ? WHERE rowid = ?", (identity, state, number))
+        store.note(store.need(identity), now, RESTORED, is_change=False)
+
+
 def _forget_unseen(store: Store, agents: Sequence[Agent]) -> None:
-    """Forget the sessions that are known from their labels alone and are no longer seen.
+    """Forget the sessions that are known from their labels alone and are no longer seen; one with a damaged request has its plan.
 
     Such a session may have a store of its own. It must not end in this one: ended sessions are removed from every agent.
     """
     seen = {container.session for agent in agents for container in agent.containers}
     if agents and all(agent.reachable for agent in agents):
-        for row in store.adopted():
-            if row.id not in seen:
+        for row in store.live({states.RUNNING}):
+            if row.request is None and row.plan is None and row.id not in seen:
                 store.forget(row)
 
 

@@ -229,7 +229,8 @@ def mtu_for(mode: str, agents: Sequence[Agent], used: Sequence[str]) -> int | No
     """The MTU of an overlay: the smallest of its agents' underlays without the VXLAN overhead. A bridge has the engine's own."""
     if mode != MULTI_NODE:
         return None
-    return min(agent.mtu for agent in agents if agent.name in set(used)) - VXLAN_OVERHEAD
+    # The inventory may have other agents than the labels of a session.
+    return min((agent.mtu for agent in agents if agent.name in set(used)), default=Agent.mtu) - VXLAN_OVERHEAD
 
 
 def _session_labels(session: Session, inputs: PlanInputs) -> Dict[str, str]:

@@ -45,7 +45,7 @@ def list_lines(listed: Json, name: str, columns: Sequence[str] = (), width: int 
 def sessions_table(sessions: Sequence[Json], columns: Sequence[str] = (), width: int = WIDTH) -> List[str]:
     """A line for every session: those that run, those that wait in the order of the queue, and those that have ended."""
     chosen = COLUMNS if ALL_COLUMNS in columns else tuple(columns) or USUAL
-    rows = [[SHOWN[name](session) or "-" for name in chosen] for session in sorted(sessions, key=_place)]
+    rows = [[SHOWN[name](session) or "-" for name in chosen] for session in sorted(sessions, key=place_of)]
     shown = [
         place
         for place, name in enumerate(chosen)
@@ -54,7 +54,7 @@ def sessions_table(sessions: Sequence[Json], columns: Sequence[str] = (), width:
     return table([chosen[place] for place in shown], [[row[place] for place in shown] for row in rows], width)
 
 
-def _place(session: Json) -> Tuple[int, float]:
+def place_of(session: Json) -> Tuple[int, float]:
     """What runs by age, then what waits by turn, then what has ended by its end."""
     if session["state"] in ENDED:
         return 2, session["changed"]

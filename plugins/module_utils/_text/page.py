@@ -21,6 +21,7 @@ from .lists import (
     in_use,
     limits_of,
     owner_cells,
+    place_of,
     remarks,
     resources_of,
     share_of,
@@ -58,7 +59,7 @@ def page_of(listed: Json) -> Json:
         "resources": [one.name for one in resources],
         "owners": owner_rows(owners, colors, resources),
         "groups": group_rows(listed["groups"], resources),
-        "waiting": [waiting_row(session) for session in sorted(waiting, key=lambda session: session["turn"])],
+        "waiting": [waiting_row(session) for session in sorted(waiting, key=place_of)],
         "sessions": [session_row(session) for session in reversed(sessions) if session["state"] != "PENDING"],
         "plots": [{"title": title, **plot(listed["samples"], now - span, now)} for title, span in _SPANS],
         "agents": [agent_card(agent, colors) for agent in agents],
@@ -70,7 +71,7 @@ def waiting_row(session: Json) -> Json:
     reason, _marker, start = session["reason"].partition(_STARTS)
     parts = reason.split("; ")
     return {
-        "turn": session["turn"],
+        "turn": session["turn"] or "–",
         "name": session["name"],
         "owner": session["owner"],
         "asks": _times(session) + resources_of(session),

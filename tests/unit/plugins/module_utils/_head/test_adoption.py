@@ -237,3 +237,11 @@ def test_labels_that_describe_another_session_are_refused(name: str, text: str) 
     agents = (replace(there, containers=(without_label(there.containers[0], name, text),)),)
     with pytest.raises((ConflictError, InputError), match=r"terminate\.yml"):
         rebuilt_plan(adopted_rows(agents, set())[0], TRAIN, agents, {}, [])
+
+
+def test_a_session_of_agents_that_have_other_names_now_says_which_of_them_are_missing(lost_store: Store) -> None:
+    asked = request(cluster_size=2, cluster_mode="multi-node")
+    renamed = [replace(one, name=f"new-{one.name}") for one in carried_out((A, B), plan(asked, "ab"))]
+    adopt(lost_store, renamed, 1000.0)
+    with pytest.raises(ConflictError, match="Session train is degraded: a, b cannot be reached; bring it back"):
+        launch(lost_store, asked, context(*renamed))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from samples import exactly
+from samples import SESSION, exactly
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
@@ -32,7 +32,7 @@ PATHS = {
 
 
 def session(store: Store, state: str) -> Row:
-    row = Row("id", "train", "alice", "default", "PENDING", holder={"pid": 42}, lease=1600.0)
+    row = Row(SESSION, "train", "alice", "default", "PENDING", holder={"pid": 42}, lease=1600.0)
     store.add(row, 1000.0, "requested")
     for after in PATHS[state]:
         store.change(row, after, 1001.0, "on its way")
@@ -40,7 +40,7 @@ def session(store: Store, state: str) -> Row:
 
 
 def change(store: Store, what: str, **fields: Any) -> tuple[str, Row | None]:
-    blank = Change(id="id", name="", owner="", reason="", result="", now=2000.0, lease=600.0, holder=BOB)
+    blank = Change(id=SESSION, name="", owner="", reason="", result="", now=2000.0, lease=600.0, holder=BOB)
     return make_change(store, what, replace(blank, **fields))
 
 
@@ -79,12 +79,12 @@ def test_every_change_and_its_repetition(store: Store, what: str, before: str, a
     session(store, before)
     seen, row = change(store, what, reason="because")
     assert row is not None
-    assert (seen, row.state, store.need("id").state) == (before, after, after)
-    notes = store.history("id")
+    assert (seen, row.state, store.need(SESSION).state) == (before, after, after)
+    notes = store.history(SESSION)
     seen, row = change(store, what, reason="because", now=2001.0)
     assert row is not None
     assert (seen, row.state) == (after, after)
-    assert store.history("id") == notes
+    assert store.history(SESSION) == notes
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_what_the_table_does_not_have_is_refused(store: Store, what: str, before
     message = "Session train is %s and cannot become %s." % (before, after)
     with pytest.raises(StateError, match=exactly(message)):
         change(store, what)
-    assert store.need("id").state == before
+    assert store.need(SESSION).state == before
 
 
 @pytest.mark.parametrize("what", ["running", "failed", "terminated"])
@@ -126,18 +126,18 @@ def test_reasons(store: Store, what: str, before: str, reason: str) -> None:
     _before, row = change(store, what)
     assert row is not None
     assert row.reason == reason
-    assert store.history("id")[-1]["reason"] == reason
+    assert store.history(SESSION)[-1]["reason"] == reason
 
 
 def test_running_ends_the_lease_of_launch_and_repair(store: Store) -> None:
     row = session(store, "PREPARING")
     change(store, "running")
-    assert (store.need("id").holder, store.need("id").lease) == (None, 0.0)
-    row = store.need("id")
+    assert (store.need(SESSION).holder, store.need(SESSION).lease) == (None, 0.0)
+    row = store.need(SESSION)
     row.holder, row.lease = BOB, 9000.0
     store.save(row)
     change(store, "running")
-    assert (store.need("id").holder, store.need("id").lease) == (None, 0.0)
+    assert (store.need(SESSION).holder, store.need(SESSION).lease) == (None, 0.0)
 
 
 def test_a_failed_repair_leaves_the_session_and_says_why(store: Store) -> None:
@@ -145,17 +145,17 @@ def test_a_failed_repair_leaves_the_session_and_says_why(store: Store) -> None:
     row.holder, row.lease = BOB, 9000.0
     store.save(row)
     change(store, "failed", reason=ERROR)
-    row = store.need("id")
+    row = store.need(SESSION)
     assert (row.state, row.reason, row.holder, row.lease) == ("RUNNING", ERROR, None, 0.0)
 
 
 def test_a_controller_that_ends_a_session_takes_it_over(store: Store) -> None:
     session(store, "PREPARING")
     change(store, "terminating")
-    row = store.need("id")
+    row = store.need(SESSION)
     assert (row.holder, row.lease) == (BOB, 2600.0)
     change(store, "terminating", now=3000.0, holder={"user": "carol"})
-    row = store.need("id")
+    row = store.need(SESSION)
     assert (row.holder, row.lease) == ({"user": "carol"}, 3600.0)
 
 
@@ -173,15 +173,15 @@ def test_the_result_is_kept(store: Store) -> None:
     row.result = "FAILURE"
     store.save(row)
     change(store, "terminated")
-    assert store.need("id").result == "FAILURE"
+    assert store.need(SESSION).result == "FAILURE"
 
 
 def test_a_completed_command_is_noted(store: Store) -> None:
     session(store, "RUNNING")
     change(store, "running", result="FAILURE", reason="the command ended with exit code 3")
-    row = store.need("id")
+    row = store.need(SESSION)
     assert (row.state, row.result, row.reason) == ("RUNNING", "FAILURE", "the command ended with exit code 3")
-    note = store.history("id")[-1]
+    note = store.history(SESSION)[-1]
     assert (note["before"], note["after"], note["time"]) == ("RUNNING", "RUNNING", 2000.0)
 
 
@@ -189,7 +189,7 @@ def test_a_completed_command_is_noted(store: Store) -> None:
 def test_the_reason_of_an_end_stays_if_the_command_is_missed_afterwards(store: Store, state: str) -> None:
     session(store, state)
     change(store, "running", result="FAILURE", reason="main1 is missing")
-    row = store.need("id")
+    row = store.need(SESSION)
     assert (row.state, row.result, row.reason, row.changed) == (state, "", "on its way", 1001.0)
 
 
@@ -198,4 +198,4 @@ def test_the_end_of_the_command_outlives_the_session(store: Store) -> None:
     change(store, "running", result="FAILURE", reason="the command ended with exit code 3")
     change(store, "terminating")
     change(store, "terminated")
-    assert store.need("id").reason == "the command ended with exit code 3"
+    assert store.need(SESSION).reason == "the command ended with exit code 3"

@@ -1,0 +1,131 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Single values of a store that are damaged: a session keeps its containers, and what lists show stays whole."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from samples import SESSION, agent, carried_out, context, plan, request
+
+from ansible_collections.cluster.compute.plugins.module_utils._core import states
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
+from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, Recording
+from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import RESTORED, adopt
+from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import keep_up
+from ansible_collections.cluster.compute.plugins.module_utils._steps.sessions import list_all
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
+from ansible_collections.cluster.compute.plugins.module_utils._steps.store import usage
+from ansible_collections.cluster.compute.plugins.module_utils._text.page import page_of
+
+PLAN = plan(request(cluster_size=2), "aa")
+AGENTS = carried_out([agent("a")], PLAN)
+REPORTS = [
+    {
+        "name": "a",
+        "capacity": {"millicpus": 4000, "memory": 16 << 30},
+        "containers": [one.data for one in AGENTS[0].containers],
+    }
+]
+
+
+def recorded(path: Path, state: str, name: str = "", session: str = "") -> Json:
+    usual = {"owner": "alice", "reason": "", "result": "", "now": 2.0, "lease": 600.0, "holder": {"user": "alice"}}
+    change = Change(id=session, name=name, agents=AGENTS, reached=("a",), **usual)  # type: ignore[arg-type]
+    return Recording(state, change).carry_out(str(path.parent), check_mode=False)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The file of a store with a running session."""
+    with Store.opened(str(tmp_path)) as store:
+        store.add(Row(SESSION, "train", "alice", "default", states.RUNNING, plan=PLAN), 1.0, "launched")
+    return tmp_path / "sessions.db"
+
+
+def damage_row(path: Path, **columns: Any) -> None:
+    with closing(sqlite3.connect(path)) as damaged:
+        for column, value in columns.items():
+            damaged.execute(f"UPDATE session SET {column} = ?", (value,))
+        damaged.commit()
+
+
+@pytest.mark.parametrize("labels_alone", [False, True], ids=["with its plan", "by its labels"])
+@pytest.mark.parametrize(
+    ("column", "value"), [(name, odd) for name in ("id", "state") for odd in ("x", b"\xff", None)][:-1]
+)
+def test_a_session_with_a_damaged_id_or_state_keeps_its_containers_and_is_listed_repaired_and_ended_by_its_name(
+    path: Path, column: str, value: object, labels_alone: bool
+) -> None:
+    damage_row(path, **{column: value}, **({"plan": "{"} if labels_alone else {}))
+    head = Head(str(path.parent))
+    [listed] = list_all(head, REPORTS, owner="alice")["sessions"]
+    assert (listed["id"], listed["state"]) == (SESSION, states.RUNNING)
+    assert RESTORED in [entry["reason"] for entry in listed["history"]]
+    with Store.opened(head.directory) as store:
+        other = launch(store, request(name="other"), context(*AGENTS))
+        assert (other.verdict, other.remove) == ("placed", ())
+    with Store.opened(head.directory) as store:
+        again = launch(store, request(cluster_size=2), context(*AGENTS))
+        assert (again.verdict, again.session.id, again.remove) == ("running", SESSION, ())
+        assert [entry["reason"] for entry in store.history(SESSION)].count(RESTORED) == 1
+    assert recorded(path, "terminating", name="train")["session"]["id"] == SESSION
+    assert recorded(path, "terminated", session=SESSION)["session"]["state"] == states.TERMINATED
+
+
+@pytest.mark.parametrize("column", ["id", "state"])
+def test_a_waiting_session_with_a_damaged_id_or_state_waits_on(tmp_path: Path, column: str) -> None:
+    head, one = Head(str(tmp_path)), context(agent("a"))
+    with Store.opened(head.directory) as store:
+        assert launch(store, request(gpus=1), one).verdict == "pending"
+    damage_row(tmp_path / "sessions.db", **{column: "x"})
+    assert [session["state"] for session in list_all(head, owner="alice")["sessions"]] == [states.PENDING]
+    with Store.opened(head.directory) as store:
+        assert not launch(store, request(gpus=1), one).is_new
+        assert [row.name for row in decide(store, "alice", (), one).waiting] == ["train"]
+
+
+def test_a_session_whose_state_was_damaged_after_its_end_has_ended(path: Path) -> None:
+    for state in ("terminating", "terminated"):
+        recorded(path, state, "train", SESSION)
+    damage_row(path, state="x")
+    with Store.opened(str(path.parent)) as store:
+        adopt(store, AGENTS, 3.0)
+        assert store.need(SESSION).state == states.TERMINATED
+        assert launch(store, request(), context(agent("a"))).is_new
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, "1e999", 1e15])
+@pytest.mark.parametrize("column", ["began", "ended"])
+def test_times_that_cannot_be_stop_no_report_of_use(path: Path, column: str, value: object) -> None:
+    with Store.opened(str(path.parent)) as store:
+        assert launch(store, request(name="other"), context(*AGENTS, now=3600.0)).verdict == "placed"
+        store.execute(f"UPDATE holding SET {column} = ? WHERE session = ?", (value, SESSION))
+    assert [(one["name"], one["sessions"]) for one in usage(Head(str(path.parent)))["usage"]][-1] == ("alice", 1)
+
+
+def test_a_page_shows_a_waiting_session_with_a_damaged_request_before_the_queue(tmp_path: Path) -> None:
+    head, one = Head(str(tmp_path)), context(agent("a"))
+    with Store.opened(head.directory) as store:
+        for name in ("train", "other", "third"):
+            assert launch(store, request(name=name, gpus=1), one).verdict == "pending"
+        store.execute("UPDATE session SET request = '{' WHERE name = 'other'")
+    waiting = page_of(list_all(head, owner="alice"))["waiting"]
+    assert (waiting[0]["name"], [row["turn"] for row in waiting]) == ("other", ["–", 1, 2])
+
+
+def test_a_damaged_fence_stops_no_pass(path: Path) -> None:
+    head = Head(str(path.parent))
+    with Store.opened(head.directory) as store:
+        for session in ("x", SESSION):
+            store.execute("INSERT INTO fence VALUES ('a', ?, '')", (session,))
+    assert keep_up(head, "alice", REPORTS, 30, "1G")["fenced"] == {"a": {"sessions": [SESSION], "rejoins": False}}
