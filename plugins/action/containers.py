@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
 from ..module_utils._core.model import Plan
-from ..module_utils._module import at_least, read_part
+from ..module_utils._module import at_least
 from ..module_utils._planning.secret_rules import SECRETS
 from ..module_utils._ssh import config_files
 from ..plugin_utils import _ssh_route as ssh_route
@@ -43,7 +43,7 @@ class ActionModule(ComputeAction):
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
         options = self.checked()
         at_least(options, deadline=0, timeout=1)
-        plan = arrival.outline(options["plan"], TASK) if options["plan"] is not None else None
+        plan = arrival.plan(options["plan"], TASK) if options["plan"] is not None else None
         params = self._params(options, plan)
         if plan and options["state"] == "started" and not self._task.check_mode:
             given = self._templar.template(task_vars.get(SECRETS)) if plan.session.secrets else None
@@ -60,7 +60,7 @@ class ActionModule(ComputeAction):
             return {**params, "sessions": options["sessions"]}
         if state == "absent":
             return {**params, "sessions": [plan.session.id]}
-        return {**params, "plan": read_part(options["plan"], options["agent"])}
+        return {**params, "plan": plan.part(options["agent"])}
 
     def _with_ssh(self, plan: Plan, options: Json, params: Json, task_vars: Json) -> Json:
         """Create or start the containers, install SSH in them, and write the user's files."""

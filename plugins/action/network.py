@@ -25,5 +25,5 @@ class ActionModule(ComputeAction):
             return self.step("network.present", {"plan": options["plan"]}, task_vars)
         sessions = options["sessions"]
         if sessions is None:
-            sessions = [arrival.outline(options["plan"], TASK).session.id]
+            sessions = [arrival.plan(options["plan"], TASK).session.id]
         return self.step("network.absent", {"sessions": sessions, "deadline": options["deadline"]}, task_vars)

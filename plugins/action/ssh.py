@@ -13,7 +13,6 @@ from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError, InputError
 from ..module_utils._core.model import Plan
 from ..module_utils._core.value_rules import check_whole
-from ..module_utils._module import read_part
 from ..module_utils._ssh import config_files
 from ..module_utils._ssh.container_set import members_of, plan_of, user_of
 from ..plugin_utils._action import TASK
@@ -37,15 +36,14 @@ class ActionModule(ConductorAction):
 
 def _of_plan(play: Play, options: Mapping[str, Any]) -> Json:
     """Install the files in the created containers of a session, and write the files that reach it from the controller."""
-    document, plan = options["plan"], arrival.outline(options["plan"], TASK)
+    plan = arrival.plan(options["plan"], TASK)
     address = options["address"] or config_files.default_address(plan)
     artifacts = Artifacts(options["artifacts"] or "", plan.session.name)
     own = SessionIdentity.of(plan, artifacts, check=play.check)
 
     def params(agent: str) -> Json:
-        part = read_part(document, agent)
         hostnames = [one.hostname for one in plan.on(agent) if one.hostname in options["hostnames"]]
-        return {"plan": part, "bundle": own.bundle(agent), "containers": hostnames}
+        return {"plan": plan.part(agent), "bundle": own.bundle(agent), "containers": hostnames}
 
     agents = _agents(play, plan, options["hostnames"])
     result = _installed(play, own, agents, "ssh.install", params)

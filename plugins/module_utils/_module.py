@@ -12,19 +12,18 @@ import json
 import sys
 import time
 import traceback
-from typing import Any, Callable, Collection, Mapping, Tuple, TypeVar
+from typing import Any, Callable, Collection, Mapping, Tuple
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ._core.calls import taken
-from ._core.documents import Json, part_of
+from ._core.documents import Json
 from ._core.errors import ComputeError, InputError, LibraryError
 from ._core.library import leave, lose_python
 from ._core.model import Plan
 from ._core.resident import own_directory, stay
 
-Value = TypeVar("Value")
 Work = Callable[[Json, bool], Json]
 Prepare = Callable[[], None]
 # The name, in a result, of the requests that a module sent to the engine.
@@ -42,17 +41,8 @@ def at_least(params: Json, **minima: int) -> None:
 
 def read_plan(data: Json) -> Plan:
     """The plan option as a plan."""
-    return _read(Plan.from_json, data)
-
-
-def read_part(data: Json, agent: str) -> Json:
-    """The part of the plan option that one agent needs."""
-    return _read(lambda document: part_of(document, agent), data)
-
-
-def _read(call: Callable[[Json], Value], data: Json) -> Value:
     try:
-        return call(data)
+        return Plan.from_json(data)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise InputError("plan", str(error), "must be a plan as the schedule module returns it") from error
 

@@ -13,10 +13,10 @@ import ipaddress
 import json
 import re
 from dataclasses import fields
-from typing import Any, Callable, Dict, Mapping, Sequence, Tuple, TypeVar, get_type_hints
+from typing import Any, Dict, Mapping, Sequence, Tuple, TypeVar, get_type_hints
 
 from .declaration import BatchSettings, ContainerSettings
-from .documents import DECLARATION, Json, outline_of
+from .documents import DECLARATION, Json
 from .errors import ComputeError, visible
 from .forms import (
     AGENT,
@@ -141,11 +141,11 @@ def running_containers(document: Json, agent: str) -> Sequence[Json]:
     return _checked(_RUNNING, document.get("found") or [], "answer", agent)
 
 
-def plan(document: object, sender: str, read: Callable[[Any], Plan] = Plan.from_json) -> Plan:
+def plan(document: Any, sender: str) -> Plan:
     """The plan of a session. Raises ComputeError if it has no value that a plan has there."""
     _checked(_PLAN, document, "plan", sender)
     try:
-        made = read(document)
+        made = Plan.from_json(document)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
         raise refusal("plan", sender, (), "a document without what a plan has") from None
     places = [(one.hostname, one.role, one.index, one.rank) for one in made.containers]
@@ -158,11 +158,6 @@ def plan(document: object, sender: str, read: Callable[[Any], Plan] = Plan.from_
         if ipaddress.ip_address(container.address) not in subnet:
             raise refusal("plan", sender, ("containers", container.hostname, "address"), container.address)
     return made
-
-
-def outline(document: object, sender: str) -> Plan:
-    """The plan without the environment and the labels of its containers."""
-    return plan(document, sender, lambda found: Plan.from_json(outline_of(found)))
 
 
 def decision(document: Json, sender: str) -> Json:

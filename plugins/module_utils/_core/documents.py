@@ -195,21 +195,3 @@ def completed(document: Mapping[str, Any]) -> List[Dict[str, Any]]:
         {**container, **{name: joined(texts, container.get(name) or {}) for name, texts in shared.items()}}
         for container in document["containers"]
     ]
-
-
-def outline_of(document: Mapping[str, Any]) -> Dict[str, Any]:
-    """The document without the environment and labels of its containers, whose size grows with the square of their number."""
-    bare = [{**container, "environment": {}, "labels": {}} for container in document["containers"]]
-    return {**document, "containers": bare, "shared": {}}
-
-
-def part_of(document: Mapping[str, Any], agent: str) -> Dict[str, Any]:
-    """The part of a plan's document for one agent, as C(Plan.part) makes it of a plan.
-
-    Only the texts of this agent's containers are completed: those of all containers grow with the square of their number.
-    """
-    everyone = document["containers"]
-    own = [container for container in everyone if container["agent"] == agent]
-    peers = document.get("peers") or [[container["hostname"], container["address"]] for container in everyone]
-    rest = {name: value for name, value in document.items() if name != "shared"}
-    return shortened({**rest, "containers": completed({**document, "containers": own}), "peers": peers})

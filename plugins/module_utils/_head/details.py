@@ -178,6 +178,13 @@ def _main(row: Row, agents: Iterable[Agent]) -> Tuple[str, ObservedContainer | N
     return next(((name, one) for name, one in mine if one.hostname == "main1"), (planned, None))
 
 
+def running_command(row: Row, agents: Iterable[Agent]) -> Json | None:
+    """The state of the batch command; None if ``main1`` does not run, and the command with it."""
+    main = _main(row, agents)[1]
+    found: Json | None = main.data.get("batch") if main is not None and main.state == "running" else None
+    return found
+
+
 def _folders(row: Row) -> List[Json] | None:
     """The data folders; None if neither the plan nor the request is known."""
     if row.plan is None and row.request is None:

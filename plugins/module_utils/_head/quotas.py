@@ -22,11 +22,6 @@ SessionUse = Tuple[str, str, Use]
 _RULES = tuple(one.name for one in fields(Limits) if one.name not in QUOTAS)
 
 
-def use_by_owner(rows: Iterable[Row], agents: Sequence[Agent]) -> Dict[str, Use]:
-    """What these sessions hold, by their owners."""
-    return by_owner(uses(rows, agents))
-
-
 def uses(rows: Iterable[Row], agents: Sequence[Agent]) -> List[SessionUse]:
     """What each of these sessions holds: by its plan, or by the labels of its containers if it has none."""
     return [(row.id, row.owner, Use.of_resources(_resources(row, agents))) for row in rows]

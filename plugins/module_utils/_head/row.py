@@ -13,14 +13,12 @@ from functools import lru_cache, partial
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple, Type
 
 from .._core.documents import Document, Json, picked
-from .._core.errors import ComputeError
 from .._core.forms import ID, Rule, Whole, a_line, a_number, fault, or_none
 from .._core.model import Plan, Resources
 from .._core.reports import ObservedContainer
 from .._core.states import PENDING
 from .._planning.capacity import held_in_all
 from .._planning.request import Request
-from .._planning.stored_request import checked_request
 
 # The index of live sessions has the same condition: a search by another one would read every session. What has no known state is live.
 LIVE_ROWS = "state NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')"
@@ -77,7 +75,7 @@ COLUMNS = (
 
 
 # What is no number here is damaged and counts as 0. No time is so late, and no priority so high.
-_NUMBERS, FAR = ("priority", "lease", "created", "changed"), 1e11
+_NUMBERS, _FAR = ("priority", "lease", "created", "changed"), 1e11
 # The key of a holder with the sizes before a growth.
 _FORMER = "former_sizes"
 _HOLDER = or_none({**dict.fromkeys(("host", "machine", "user", "start"), a_line), "pid": ID, _FORMER: [ID]})
@@ -85,8 +83,8 @@ _AMOUNTS = Whole(millicpus=a_number, memory=a_number, gpus=a_number)
 _MEASURED = Whole(millicpus=a_number, memory=a_number, gpu_percent=or_none(a_number))
 _SAMPLE = Whole(time=a_number, capacity=_AMOUNTS, used=_AMOUNTS, measured=_MEASURED, live=ID, waiting=ID)
 # For a session that waits with a request that cannot be used. A launch records the request again.
-_REMEDY = "launch it again by the same variables, or end it with terminate.yml"
-_UNREADABLE = "its request in the store is damaged: " + _REMEDY
+REMEDY = "launch it again by the same variables, or end it with terminate.yml"
+_UNREADABLE = "its request in the store is damaged: " + REMEDY
 # A decision reads all sessions that wait, and all that run, more than once.
 _MOST_DOCUMENTS = 16384
 
@@ -102,16 +100,6 @@ def _parsed(kind: Type[Document], text: str) -> Any:
     """A request or a plan from its column: one decision reads the queue several times, and these documents never change."""
     document = json.loads(text)
     return None if document is None else kind.from_json(document)
-
-
-@lru_cache(maxsize=_MOST_DOCUMENTS)
-def _wrong(name: str, text: str) -> str:
-    """What is wrong with the request of a session that waits; empty if nothing is."""
-    try:
-        checked_request(json.loads(text), f"session {name} in the store")
-    except ComputeError as error:
-        return error.message.rstrip(".") + ", and " + _REMEDY
-    return ""
 
 
 def read_holder(text: str) -> Json | None:
@@ -224,21 +212,18 @@ def values_of(row: Row) -> Tuple[Any, ...]:
 
 
 def row_of(values: Any) -> Row:
-    """A session. One that waits has no request with a wrong value: it would take what others could have."""
     pairs = dict(zip(COLUMNS, values))
     for name in _NUMBERS:
-        if not isinstance(pairs[name], (int, float)) or not abs(pairs[name]) < FAR:
+        if not isinstance(pairs[name], (int, float)) or not abs(pairs[name]) < _FAR:
             pairs[name] = 0
-    text = pairs["request"]
     for name, parse in _PARSERS.items():
         try:
             pairs[name] = parse(pairs[name])
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             # The labels of its containers say the rest.
             pairs[name] = None
-    if pairs["state"] == PENDING:
-        wrong = _wrong(pairs["name"], text) if pairs["request"] else _UNREADABLE
-        pairs.update({"request": None, "reason": wrong} if wrong else {})
+    if pairs["state"] == PENDING and pairs["request"] is None:
+        pairs["reason"] = _UNREADABLE
     return Row(**pairs)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field, replace
-from typing import Collection, Dict, List, Mapping, Sequence, Tuple
+from typing import Collection, List, Mapping, Sequence, Tuple
 
 from .._core import states
 from .._core.constants import HOST
@@ -30,6 +30,7 @@ from .._planning.request_checks import check_group
 from .._planning.resizing import added_since, is_resize
 from .adoption import rebuilt_plan
 from .awaited import REPLACED, awaited, check_awaited
+from .details import running_command
 from .losses import Moves, note_nodes, relocated, to_clean
 from .resizing import change_size, strangers
 from .row import Row, shown_holder, with_former
@@ -358,7 +359,7 @@ def with_next_command(store: Store, row: Row, plan: Plan, request: Request, cont
     wanted = picked(request, *_FIELDS)
     if row.request is None or not is_next_command(row, request, row.request.differences(request)):
         return plan
-    former = _former(plan, context)
+    former = running_command(row, context.agents)
     if former is not None and former["begun"] and former["exit_code"] is None:
         raise StateError(
             f"session_command: the former command of session {row.name} still runs on {plan.main.agent}; wait for its end, "
@@ -370,16 +371,6 @@ def with_next_command(store: Store, row: Row, plan: Plan, request: Request, cont
     row.result = ""
     store.note(row, context.now, REPLACED)
     return row.plan
-
-
-def _former(plan: Plan, context: Context) -> Json | None:
-    """The state of the former command; None if ``main1`` does not run, and the command with it."""
-    for agent in context.agents:
-        for container in agent.containers:
-            if (agent.name, container.id, container.state) == (plan.main.agent, plan.main.id, "running"):
-                batch: Dict[str, object] | None = container.data.get("batch")
-                return batch
-    return None
 
 
 def _note_former(store: Store, row: Row, former: Json | None, now: float) -> None:

@@ -235,9 +235,7 @@ def desired(folder: str, gid: int | None) -> Folder:
 def provide(folder: str, wanted: Folder) -> None:
     """Create the directory, or change its mode and group."""
     try:
-        make_folder(folder, None)
-        if wanted.gid >= 0:
-            share(folder, wanted.gid)
+        make_folder(folder, wanted.gid if wanted.gid >= 0 else None)
     except OSError as error:
         message = f"The state folder {folder} cannot be created or shared: {error.strerror}; run this as root."
         raise StateError(message, folder) from error

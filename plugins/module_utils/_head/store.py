@@ -13,6 +13,7 @@ import os
 import re
 import sqlite3
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from .._core.documents import Json
@@ -23,7 +24,8 @@ from .._core.states import ENDED, HOLDING, LAUNCHING, LIVE, PENDING, TERMINATED,
 from .._planning.capacity import held_in_all
 from .._planning.fair_share import Holding
 from .._planning.request import Request
-from .row import COLUMNS, FAR, LIVE_ROWS, SCHEMA, End, Requester, Row, as_text, read_sample, row_of, values_of
+from .._planning.stored_request import flaw
+from .row import COLUMNS, LIVE_ROWS, REMEDY, SCHEMA, End, Requester, Row, as_text, read_sample, row_of, values_of
 from .state_folder import check_readable, is_filled, prepare
 
 FILE = "sessions.db"
@@ -194,11 +196,11 @@ class Store:
 
     def holdings(self, since: float = 0.0) -> List[Holding]:
         """What sessions have held after a moment, in seconds since the epoch, without times that cannot be."""
-        times = "CAST(began AS REAL), CAST(ended AS REAL)"
+        began, ended = "CAST(began AS REAL)", "CAST(ended AS REAL)"
         amounts = "CAST(millicpus AS INTEGER), CAST(memory AS INTEGER), CAST(gpus AS REAL)"
-        query = f"SELECT session, owner, {times}, {amounts} FROM holding WHERE ended IS NULL OR ended > ?"
-        found = map(Holding._make, self._db.execute(query, (since,)))
-        return [one for one in found if 0 <= one.began < FAR and (one.ended or 0) < FAR]
+        query = f"SELECT session, owner, {began}, {ended}, {amounts} FROM holding WHERE (ended IS NULL OR ended > ?)"
+        possible = f" AND {began} BETWEEN 0 AND 1e11 AND ifnull({ended}, 0) < 1e11"
+        return [Holding._make(values) for values in self._db.execute(query + possible, (since,))]
 
     def forget(self, row: Row) -> None:
         self._db.execute("UPDATE holding SET ended = ? WHERE session = ? AND ended IS NULL", (row.changed, row.id))
@@ -255,10 +257,10 @@ class Store:
         """The ends of the sessions that have ended and have containers on these agents."""
         return self.ends(container.session for agent in agents for container in agent.containers)
 
-    def ended(self, session_ids: Iterable[str]) -> List[str]:
+    def ended(self, session_ids: Sequence[str]) -> List[str]:
         """The IDs of the sessions among these that have ended."""
-        known = self.states() if session_ids else {}
-        return [session_id for session_id in session_ids if known.get(session_id) in ENDED]
+        found = self.ends(session_ids)
+        return [session_id for session_id in session_ids if session_id in found]
 
     def ids(self, states: Collection[str]) -> Set[str]:
         query = f"SELECT id FROM session WHERE state IN ({', '.join('?' * len(states))})"
@@ -286,7 +288,7 @@ class Store:
         values = (*states, *(value for _column, value in given), limit)
         query = "SELECT %s FROM session WHERE %s ORDER BY created DESC, rowid DESC LIMIT ?"
         found = self._db.execute(query % (", ".join(COLUMNS), " AND ".join(wheres)), values)
-        return [row_of(columns) for columns in found][::-1]
+        return [_row(columns) for columns in found][::-1]
 
     def newest(self, name: str, owner: str) -> Row | None:
         """The session of a name: the live one, or else the one that ended last."""
@@ -328,7 +330,15 @@ class Store:
     def _select(self, where: str, values: Any) -> List[Row]:
         # The plus: to sort the few is faster than to read all in their order.
         query = f"SELECT {', '.join(COLUMNS)} FROM session WHERE {where} ORDER BY +created, rowid"
-        return [row_of(values) for values in self._db.execute(query, values)]
+        return [_row(values) for values in self._db.execute(query, values)]
+
+
+def _row(values: Sequence[Any]) -> Row:
+    """A session. One that waits has no request with a wrong value: it would take what others could have."""
+    row = row_of(values)
+    is_waiting = row.state == PENDING and row.request
+    wrong = flaw(values[COLUMNS.index("request")], f"session {row.name} in the store") if is_waiting else ""
+    return replace(row, request=None, reason=f"{wrong}, and {REMEDY}") if wrong else row
 
 
 def _refusal(path: str, words: str) -> StateError:

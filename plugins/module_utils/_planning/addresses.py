@@ -60,19 +60,14 @@ def choose_subnet(size: int, pools: Sequence[str], taken: Iterable[str]) -> Subn
     )
 
 
-def subnet_layout(subnet: str, size: int) -> Subnet:
-    """The addresses in a subnet that was chosen before: the same subnet and size give the same addresses."""
-    network = ipaddress.IPv4Network(subnet)
+def at_slots(subnet: str, slots: Sequence[int]) -> Subnet:
+    """A subnet that was chosen before, whose addresses are at these places, counted from 0."""
+    network, size = ipaddress.IPv4Network(subnet), max(slots) + 1
     if network.prefixlen > prefix_for(size):
         raise ConflictError(
             "The subnet %s is too small for %d containers: end the session with terminate.yml." % (subnet, size)
         )
-    return _layout(network, size)
-
-
-def at_slots(subnet: str, slots: Sequence[int]) -> Subnet:
-    """A subnet whose addresses are at these places, counted from 0, in place of the first ones."""
-    found = subnet_layout(subnet, max(slots) + 1)
+    found = _layout(network, size)
     return replace(found, addresses=tuple(found.addresses[slot] for slot in slots))
 
 

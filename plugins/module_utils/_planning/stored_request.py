@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
+from functools import lru_cache
 
 from .._core import arrival
 from .._core.documents import DECLARATION
+from .._core.errors import ComputeError
 from .._core.forms import by_rule
 from .request import Request
 
@@ -39,3 +42,13 @@ def checked_request(document: object, sender: str) -> Request:
         if name in given and not holds(getattr(request, name)):
             raise arrival.refusal("request", sender, (name,), getattr(request, name))
     return request
+
+
+@lru_cache(maxsize=16384)
+def flaw(text: str, sender: str) -> str:
+    """What is wrong with a stored request, without a full stop; empty if nothing is. A decision reads the queue more than once."""
+    try:
+        checked_request(json.loads(text), sender)
+    except ComputeError as error:
+        return error.message.rstrip(".")
+    return ""

@@ -22,7 +22,6 @@ from .._head.store import Store
 from .._head.turns import Context
 from .._head.upkeep import expired, removable, retire
 from .._head.usage import held_on, sample
-from .._planning.allocation import checked_folders
 from .._planning.request import Request
 from .._text.views import waiting_summary
 from .step import Head
@@ -69,8 +68,7 @@ def decide(
 
 def _session(row: Row, request: Request) -> Json:
     """A session for the steps that launch it."""
-    own = picked(row, "id", "name", "state")
-    return {**own, "request": request.to_json(), "paths": checked_folders(request)}
+    return {**picked(row, "id", "name", "state"), "request": request.to_json()}
 
 
 def end(head: Head, owner: str, holder: Json) -> Json:

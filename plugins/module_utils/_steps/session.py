@@ -25,10 +25,6 @@ from .._planning.request import Request
 from .._planning.role_placement import never_fits
 from .step import Head
 
-# The parts of a decision that its result has as they are, and as lists.
-_SHOWN = ("reason", "has_next_command", "former_size", "restarts_all")
-_LISTED = ("new_limits", "missing", "failed_apps", "remove", "added")
-
 
 def place(
     head: Head,
@@ -98,14 +94,11 @@ def _check_possible(request: Request, context: Context) -> None:
 
 def _shown(decision: Decision) -> Json:
     return {
+        **vars(decision),
         "changed": decision.changes_session,
         "outcome": decision.verdict,
         "session": decision.session.to_json(),
         "plan": decision.plan.to_short_json() if decision.plan else None,
-        "fenced": dict(decision.fenced),
-        **{name: getattr(decision, name) for name in _SHOWN},
-        **{name: [list(one) for one in getattr(decision, name)] for name in ("removed", "moves")},
-        **{name: list(getattr(decision, name)) for name in _LISTED},
     }
 
 

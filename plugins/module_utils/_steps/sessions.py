@@ -20,7 +20,7 @@ from .._head.kept_logs import kept_logs
 from .._head.listing import list_agents, list_sessions
 from .._head.losses import fenced_agents
 from .._head.policy_file import read_policy
-from .._head.quotas import use_by_owner
+from .._head.quotas import by_owner, uses
 from .._head.row import Row
 from .._head.store import FullStoreError, Store
 from .._head.turns import turns
@@ -121,7 +121,7 @@ def _owners(
     store: Store, agents: Sequence[Agent], rows: Sequence[Json], held: Holdings, site: SitePolicy, asked: str | None
 ) -> List[Json]:
     """The owners, each with what a policy allows and what the owner may still have."""
-    use = use_by_owner(store.holding(), agents)
+    use = by_owner(uses(store.holding(), agents))
     return [
         {**one, "allowed": allowed(site, one["owner"]), "available": available(site, use, rows, one["owner"])}
         for one in list_owners(store.live(), held, asked)

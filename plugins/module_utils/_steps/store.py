@@ -14,7 +14,7 @@ from .._core.model import App
 from .._core.names import check_owner
 from .._core.reports import Agent
 from .._head.policy_file import read_document, read_policy, write_document
-from .._head.quotas import policy_lines, quota_entries, use_by_owner
+from .._head.quotas import by_owner, policy_lines, quota_entries, uses
 from .._head.row import Requester
 from .._head.state_folder import Folder, desired, engine_group
 from .._head.state_folder import provide as provide_directory
@@ -63,7 +63,7 @@ def policy(head: Head, agents: Sequence[Json] = ()) -> Json:
     reports = tuple(Agent.from_json(report) for report in agents)
     with Store.opened(head.directory, read_only=True) as store:
         adopt(store, reports, now=0.0)
-        found = quota_entries(site, use_by_owner(store.holding(), reports))
+        found = quota_entries(site, by_owner(uses(store.holding(), reports)))
     return {"policy": document, "owners": found, "lines": policy_lines(site, found)}
 
 

@@ -11,10 +11,11 @@ from typing import Any, Dict, List, Sequence, Tuple
 import yaml
 
 from ...module_utils._core import arrival, states
-from ...module_utils._core.constants import MAIN, RDMA_FOLDER
+from ...module_utils._core.constants import MAIN
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, InputError
 from ...module_utils._core.names import check_session_name
+from ...module_utils._planning.allocation import checked_folders
 from ...module_utils._planning.request import PRIVATE_FIELDS, Request
 from ...module_utils._planning.request_checks import check_whole_roles
 from ...module_utils._planning.secret_rules import HIDDEN, SECRETS
@@ -72,8 +73,7 @@ def checked_sessions(sessions: Sequence[Json], head: str) -> Tuple[List[Json], L
         except ComputeError as error:
             refused.append(error.message)
         else:
-            folders = [mount.source for mount in request.mounts if mount.type == "bind"]
-            found.append({**session, "paths": folders + [RDMA_FOLDER] * request.rdma})
+            found.append({**session, "paths": checked_folders(request)})
     return found, refused
 
 

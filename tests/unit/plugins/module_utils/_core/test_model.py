@@ -11,7 +11,6 @@ from dataclasses import replace
 import pytest
 from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import outline_of, part_of
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import AgentSettings, container_body
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
@@ -37,8 +36,6 @@ def test_an_agent_makes_the_same_containers_from_its_part() -> None:
         part = Plan.from_json(json.loads(json.dumps(whole.part(agent))))
         assert list(part.containers) == whole.on(agent)
         assert Plan.from_json(part.part(agent)) == part, "a part of a part is the part"
-        for document in (whole.to_json(), whole.to_short_json(), whole.part(agent)):
-            assert Plan.from_json(part_of(document, agent)) == part
         for container in part.containers:
             wanted = container_body(whole, container, AgentSettings())
             assert container_body(part, container, AgentSettings()) == wanted
@@ -46,13 +43,6 @@ def test_an_agent_makes_the_same_containers_from_its_part() -> None:
 
 def size(document: object) -> int:
     return len(json.dumps(document, separators=(",", ":")))
-
-
-def test_an_outline_has_all_but_the_environment_and_the_labels_of_containers() -> None:
-    whole = made("aab")
-    bare = [replace(container, environment={}, labels={}) for container in whole.containers]
-    for document in (whole.to_json(), whole.to_short_json()):
-        assert Plan.from_json(outline_of(document)) == replace(whole, containers=tuple(bare))
 
 
 def test_what_an_agent_receives_follows_its_own_containers() -> None:

@@ -23,7 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file 
     read_policy,
     write_document,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import use_by_owner
+from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import by_owner, uses
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
@@ -157,7 +157,7 @@ def _launch(folder: str, owner: str, number: int) -> None:
     store = Store(folder)
     with store.transaction():
         launch(store, request(name="job-%d" % number, owner=owner), context(A, now=1000.0 + number, site=TWO))
-        if max(use.cpus for use in use_by_owner(store.holding(), ()).values()) > 2000:
+        if max(use.cpus for use in by_owner(uses(store.holding(), ())).values()) > 2000:
             os._exit(7)
     store.close()
 
@@ -173,7 +173,7 @@ def test_ten_at_once_of_two_owners_stay_within_both_quotas(tmp_path: Path) -> No
         process.join(60)
     assert [process.exitcode for process in processes] == [0] * 10
     store = Store(folder)
-    use = use_by_owner(store.holding(), ())
+    use = by_owner(uses(store.holding(), ()))
     waiting = [row.reason for row in store.live({"PENDING"})]
     store.close()
     assert {owner: one.cpus for owner, one in use.items()} == {"alice": 2000, "bob": 2000}
@@ -182,7 +182,7 @@ def test_ten_at_once_of_two_owners_stay_within_both_quotas(tmp_path: Path) -> No
 
 def test_use_is_that_of_plans(store: Store) -> None:
     running(store, request(cluster_size=2, memory="1g"), A)
-    assert use_by_owner(store.holding(), ()) == {"alice": Use(1, 2, 2000, 2 << 30, 0.0)}
+    assert by_owner(uses(store.holding(), ())) == {"alice": Use(1, 2, 2000, 2 << 30, 0.0)}
 
 
 def test_the_policy_is_roots_file(tmp_path: Path) -> None:

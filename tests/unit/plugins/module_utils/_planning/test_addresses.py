@@ -13,12 +13,12 @@ from samples import exactly
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import (
+    at_slots,
     check_pools,
     choose_port,
     choose_subnet,
     parse_port_range,
     prefix_for,
-    subnet_layout,
 )
 
 POOL = ["10.201.0.0/16"]
@@ -81,7 +81,7 @@ def test_subnets_chosen_one_after_the_other_are_apart(sizes: list[int]) -> None:
 @given(st.integers(1, 1000), TAKEN)
 def test_the_layout_follows_from_subnet_and_size(size: int, taken: list[str]) -> None:
     chosen = choose_subnet(size, ["10.0.0.0/8"], taken)
-    assert subnet_layout(chosen.subnet, size) == chosen
+    assert at_slots(chosen.subnet, range(size)) == chosen
 
 
 def test_the_first_free_place_is_taken() -> None:
