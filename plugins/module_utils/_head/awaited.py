@@ -19,7 +19,6 @@ from .._core.reports import Agent
 from .._planning.batch_result import FAILURE, SUCCESS
 from .._planning.request import Request
 from .._planning.restarts import restart_turn
-from .details import running_command
 from .row import Row
 
 # The reason in the history of a session whose next command has not begun: what the agent reports is the end of the former.
@@ -90,7 +89,7 @@ def _result(row: Row, agents: Sequence[Agent]) -> Tuple[str, str]:
     if row.result or row.state != states.RUNNING or (row.history and row.history[-1]["reason"] == REPLACED):
         return row.result, f"has failed: {row.reason}"
     # The command may have ended without a controller that waited for it.
-    ended = running_command(row, agents) or {}
+    ended = row.running_command(agents) or {}
     if ended.get("exit_code") is None:
         return "", ""
     return FAILURE if ended["exit_code"] else SUCCESS, f"has failed: {describe_command_exit(ended)}"

@@ -117,7 +117,7 @@ def _apps(row: Row, agents: Sequence[Agent]) -> List[Json]:
     """
     if row.state not in states.HOLDING:
         return []
-    where, main = _main(row, agents)
+    where, main = row.main_on(agents)
     ports = row.plan.main.ports if row.plan else main.ports if main else ()
     address = {agent.name: agent.address for agent in agents}.get(where) or where
     return [
@@ -168,21 +168,6 @@ def _published(row: Row, ports: Sequence[Port], main: ObservedContainer | None) 
     relays = {relay["name"]: (relay["host_ip"], relay["port"]) for relay in main.data.get("relays") or ()}
     staying = {name: place for name, place in found.items() if name not in removed}
     return {**staying, **{name: relays.get(name, staying.get(name, ("", 0))) for name in sorted(running)}}
-
-
-def _main(row: Row, agents: Iterable[Agent]) -> Tuple[str, ObservedContainer | None]:
-    """The agent of main1, and main1 as its engine reports it."""
-    planned = row.plan.main.agent if row.plan else ""
-    known = [agent for agent in agents if planned in ("", agent.name)]
-    mine = ((agent.name, one) for agent in known for one in agent.containers if one.session == row.id)
-    return next(((name, one) for name, one in mine if one.hostname == "main1"), (planned, None))
-
-
-def running_command(row: Row, agents: Iterable[Agent]) -> Json | None:
-    """The state of the batch command; None if ``main1`` does not run, and the command with it."""
-    main = _main(row, agents)[1]
-    found: Json | None = main.data.get("batch") if main is not None and main.state == "running" else None
-    return found
 
 
 def _folders(row: Row) -> List[Json] | None:

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, S
 from .._core.documents import Document, Json, picked
 from .._core.forms import ID, Rule, Whole, a_line, a_number, fault, or_none
 from .._core.model import Plan, Resources
-from .._core.reports import ObservedContainer
+from .._core.reports import Agent, ObservedContainer
 from .._core.states import PENDING
 from .._planning.capacity import held_in_all
 from .._planning.request import Request
@@ -182,6 +182,19 @@ class Row:
     def former_sizes(self) -> Tuple[int, ...]:
         """The sizes before a growth that has not ended; none if the session does not grow."""
         return tuple((self.holder or {}).get(_FORMER) or ())
+
+    def main_on(self, agents: Iterable[Agent]) -> Tuple[str, ObservedContainer | None]:
+        """The agent of main1, and main1 as its engine reports it."""
+        planned = self.plan.main.agent if self.plan else ""
+        known = [agent for agent in agents if planned in ("", agent.name)]
+        mine = ((agent.name, one) for agent in known for one in agent.containers if one.session == self.id)
+        return next(((name, one) for name, one in mine if one.hostname == "main1"), (planned, None))
+
+    def running_command(self, agents: Iterable[Agent]) -> Json | None:
+        """The state of the batch command; None if main1 does not run, and the command with it."""
+        main = self.main_on(agents)[1]
+        found: Json | None = main.data.get("batch") if main is not None and main.state == "running" else None
+        return found
 
     def to_json(self) -> Json:
         """The session as results show it; the request and the plan are documents of their own."""

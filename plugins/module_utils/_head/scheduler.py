@@ -30,7 +30,6 @@ from .._planning.request_checks import check_group
 from .._planning.resizing import added_since, is_resize
 from .adoption import rebuilt_plan
 from .awaited import REPLACED, awaited, check_awaited
-from .details import running_command
 from .losses import Moves, note_nodes, relocated, to_clean
 from .resizing import change_size, strangers
 from .row import Row, shown_holder, with_former
@@ -359,7 +358,7 @@ def with_next_command(store: Store, row: Row, plan: Plan, request: Request, cont
     wanted = picked(request, *_FIELDS)
     if row.request is None or not is_next_command(row, request, row.request.differences(request)):
         return plan
-    former = running_command(row, context.agents)
+    former = row.running_command(context.agents)
     if former is not None and former["begun"] and former["exit_code"] is None:
         raise StateError(
             f"session_command: the former command of session {row.name} still runs on {plan.main.agent}; wait for its end, "
