@@ -82,7 +82,8 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     """Launch, repair or report a session: the same request always leads to the same session."""
     note_nodes(store, context.agents)
     catch_up(store, context.agents, context.site, context.now, context.takeover)
-    queued = store.get(context.queued) if context.queued else None
+    # One that the store has forgotten meanwhile is not made again.
+    queued = store.need(context.queued) if context.queued else None
     if queued and queued.state in states.ENDED:
         return Decision("failed", queued, reason=queued.reason)
     row = store.find(request.name, request.owner)

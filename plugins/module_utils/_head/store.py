@@ -320,7 +320,8 @@ class Store:
         self._db.execute(statement, values)
 
     def history(self, session_id: str) -> List[Json]:
-        query = "SELECT CAST(time AS REAL), before, after, reason FROM history WHERE session = ? ORDER BY rowid"
+        time = "max(0.0, min(CAST(time AS REAL), 1e11))"
+        query = f"SELECT {time}, before, after, reason FROM history WHERE session = ? ORDER BY rowid"
         names = ("time", "before", "after", "reason")
         return [dict(zip(names, values)) for values in self._db.execute(query, (session_id,))]
 

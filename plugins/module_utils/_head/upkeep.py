@@ -41,18 +41,21 @@ def adopt(store: Store, agents: Sequence[Agent], now: float) -> None:
 
 def _restore(store: Store, known: Dict[str, str], labelled: Mapping[Tuple[str, str], str], now: float) -> None:
     """Give sessions with a damaged ID or state what their plans, labels and histories have: nothing finds or ends them otherwise."""
-    for number, *values in store.query(f"SELECT rowid, {', '.join(COLUMNS)} FROM session WHERE {LIVE_ROWS}"):
+    looks = f"SELECT rowid, id, state, plan = 'null' OR instr(plan, id) > 0 FROM session WHERE {LIVE_ROWS}"
+    for number, found, state, is_its_plan in store.query(looks):
+        if UUID(found) and state in states.LIVE and is_its_plan:
+            continue
+        [values] = store.query(f"SELECT {', '.join(COLUMNS)} FROM session WHERE rowid = ?", (number,))
         row = row_of(values)
         of_plan = row.plan.session.id if row.plan else row.id
         wanted = (of_plan, row.id, labelled.get((row.owner, row.name)), str(uuid.uuid4()))
         identity = next(one for one in wanted if one and UUID(one) and (one == row.id or one not in known))
-        if identity == row.id and row.state in states.LIVE:
+        if identity == found and state in states.LIVE:
             continue
         after = [entry["after"] for entry in store.history(identity) if entry["after"] in states.LIVE | states.ENDED]
         usual = states.RUNNING if row.plan else states.PENDING
-        state = row.state if row.state in states.LIVE else after[-1] if after else usual
-        known[identity] = state
-        store.execute("UPDATE session SET id = ?, state = ? WHERE rowid = ?", (identity, state, number))
+        known[identity] = state if state in states.LIVE else after[-1] if after else usual
+        store.execute("UPDATE session SET id = ?, state = ? WHERE rowid = ?", (identity, known[identity], number))
         store.note(store.need(identity), now, RESTORED, is_change=False)
 
 

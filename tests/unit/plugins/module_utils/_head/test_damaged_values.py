@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -25,6 +26,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._steps.queue impor
 from ansible_collections.cluster.compute.plugins.module_utils._steps.sessions import list_all
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 from ansible_collections.cluster.compute.plugins.module_utils._steps.store import usage
+from ansible_collections.cluster.compute.plugins.module_utils._text.lists import list_lines
 from ansible_collections.cluster.compute.plugins.module_utils._text.page import page_of
 
 PLAN = plan(request(cluster_size=2), "aa")
@@ -129,3 +131,14 @@ def test_a_damaged_fence_stops_no_pass(path: Path) -> None:
         for session in ("x", SESSION):
             store.execute("INSERT INTO fence VALUES ('a', ?, '')", (session,))
     assert keep_up(head, "alice", REPORTS, 30, "1G")["fenced"] == {"a": {"sessions": [SESSION], "rejoins": False}}
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, 9e999])
+def test_a_time_of_the_history_that_cannot_be_stops_no_list(path: Path, value: float) -> None:
+    head = Head(str(path.parent))
+    with Store.opened(head.directory) as store:
+        store.execute("UPDATE history SET time = ?", (value,))
+    listed = list_all(head, REPORTS, owner="alice")
+    json.dumps(listed, allow_nan=False)
+    assert any("train" in line for line in list_lines(listed, ""))
+    assert [row["name"] for row in page_of(listed)["sessions"]] == ["train"]

@@ -11,12 +11,17 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
-from samples import agent, carried_out, context, exactly, request, with_apps
+from samples import SESSION, agent, carried_out, context, exactly, request, with_apps
 from store_sessions import plan_of, relabelled, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_LAUNCH
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
+    ConflictError,
+    EngineError,
+    InputError,
+    NotFoundError,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import RdmaPort
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
@@ -278,4 +283,10 @@ def test_exhausted_pools_are_refused_and_nothing_is_recorded(
 ) -> None:
     with pytest.raises(ConflictError, match=message), store.transaction():
         launch(store, request(**variables), context(replace(A, **fields)))  # type: ignore[arg-type]
+    assert store.states() == {}
+
+
+def test_a_session_that_is_forgotten_before_its_turn_is_not_made_again(store: Store) -> None:
+    with pytest.raises(NotFoundError, match=f"There is no session {SESSION}"):
+        launch(store, TRAIN, context(A, queued=SESSION))
     assert store.states() == {}
