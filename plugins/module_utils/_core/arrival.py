@@ -291,9 +291,6 @@ _REQUEST = {
     "millicpus": _MILLICPUS,
     "agents": [AGENT],
     "environment": texts,
-    "network_pool": [a_subnet],
-    "port_range": matching("[0-9]{1,5}-[0-9]{1,5}"),
-    "pull": matching("missing|always|never"),
 }
 _PLAN = {
     "session": _rules(Session, **_SHARED, id=UUID, launch=UUID, request=WORD, permitted_folders=[a_line]),

@@ -165,8 +165,14 @@ class Role(Document):
 
 
 @dataclass(frozen=True)
-class SessionIdentity(Document):
-    """Which session it is. ``mode`` is the effective one, ``request`` the digest of the request."""
+class Session(Document):
+    """The session's own part of the plan. Its settings are those of the request, with the same defaults: see C(declaration).
+
+    ``mode`` is the effective one, ``request`` the digest of the request. ``lifetime`` is counted from ``began``, the time of the
+    placement. ``mounts`` are those of every container, ``apps`` those of ``main1``. With ``own_volumes``, volumes without options
+    must be those that sessions of this owner have created. ``permitted_folders`` are the folders of the site's policy that the
+    mounts lie in: no link is followed below them.
+    """
 
     id: str
     name: str
@@ -177,17 +183,6 @@ class SessionIdentity(Document):
     size: int
     image: str
     request: str
-
-
-@dataclass(frozen=True)
-class Session(SessionIdentity):
-    """The session's own part of the plan. Its settings are those of the request, with the same defaults: see C(declaration).
-
-    ``lifetime`` is counted from ``began``, the time of the placement. ``mounts`` are those of every container, ``apps`` those of
-    ``main1``. With ``own_volumes``, volumes without options must be those that sessions of this owner have created.
-    ``permitted_folders`` are the folders of the site's policy that the mounts lie in: no link is followed below them.
-    """
-
     grace: int = GRACE
     lifetime: int = field(default=0, metadata=UNCOUNTED)
     idle_timeout: int = field(default=0, metadata=UNCOUNTED)

@@ -39,8 +39,9 @@ class Change:
     """What is to change: the session, by its ID or by name and owner, and who changes it.
 
     ``now`` is in seconds since the epoch, ``lease`` in seconds; ``reached`` are the agents that hold nothing of the session
-    any more; ``retry`` says that a launch failed at a subnet, a port or a name that something else has taken, or that a session
-    that had waited met a lost connection.
+    any more; ``folders`` are sessions with a folder on the controller, and ``logs`` results of ``logs.read``. ``retry`` says that
+    a launch failed at a subnet, a port or a name that something else has taken, or that a session that had waited met a lost
+    connection.
     """
 
     id: str
@@ -55,6 +56,8 @@ class Change:
     agents: Tuple[Agent, ...] = ()
     holder: Json = field(default_factory=dict)
     retry: bool = False
+    folders: Sequence[str] = ()
+    logs: Sequence[Json] = ()
 
 
 def make_change(store: Store, state: str, change: Change) -> Tuple[str, Row | None]:
@@ -240,64 +243,53 @@ _UNRECORDED = ": the end of the session is not recorded; free some space on the 
 _FROM_LABELS = ". The session ends by its labels; its end is not recorded."
 
 
-@dataclass(frozen=True)
-class Recording:
-    """A change to ``state``; ``folders`` are sessions with a folder on the controller, ``logs`` results of ``logs.read``."""
+def carry_out(folder: str, state: str, change: Change, *, check_mode: bool) -> Json:
+    """Record a change to a state in the store of a folder, and return the result of the step."""
+    warnings: List[str] = []
+    try:
+        row, result = _changed(Store(folder, read_only=check_mode), state, change, keep=not check_mode)
+    except (FullStoreError, DamagedStoreError) as error:
+        if state not in _ENDS:
+            raise
+        # A session ends by its labels. Its end can be recorded later.
+        is_full = isinstance(error, FullStoreError)
+        row, result = _changed(Store.copy(folder) if is_full else _from_labels(change), state, change, keep=True)
+        by_labels = _FROM_LABELS if row else "."
+        warnings = [f"{error.message.rstrip('.')}{_UNRECORDED if is_full else by_labels}"]
+    try:
+        if row and change.logs and not check_mode:
+            keep_logs(folder, row.id, change.logs)
+    except ComputeError as error:
+        # The change is recorded already.
+        warnings.append(error.message)
+    return {"warnings": warnings, **result}
 
-    state: str
-    change: Change
-    folders: Sequence[str] = ()
-    logs: Sequence[Json] = ()
 
-    def carry_out(self, folder: str, check_mode: bool) -> Json:
-        """Record the change in the store of a folder, and return the result of the step."""
-        warnings: List[str] = []
-        try:
-            row, result = self._changed(Store(folder, read_only=check_mode), keep=not check_mode)
-        except (FullStoreError, DamagedStoreError) as error:
-            if self.state not in _ENDS:
-                raise
-            # A session ends by its labels. Its end can be recorded later.
-            is_full = isinstance(error, FullStoreError)
-            row, result = self._changed(Store.copy(folder) if is_full else self._from_labels(), keep=True)
-            by_labels = _FROM_LABELS if row else "."
-            warnings = [f"{error.message.rstrip('.')}{_UNRECORDED if is_full else by_labels}"]
-        warnings += self._keep(folder, row.id) if row and not check_mode else []
-        return {"warnings": warnings, **result}
+def _from_labels(change: Change) -> Store:
+    store = Store.in_memory()
+    with store.transaction():
+        adopt(store, change.agents, change.now)
+    return store
 
-    def _from_labels(self) -> Store:
-        store = Store.in_memory()
-        with store.transaction():
-            adopt(store, self.change.agents, self.change.now)
-        return store
 
-    def _changed(self, store: Store, *, keep: bool) -> Tuple[Row | None, Json]:
-        """The session after the change, and the result."""
-        try:
-            with store.transaction(keep=keep):
-                running = store.ids({RUNNING})
-                before, row = make_change(store, self.state, self.change)
-                ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
-                remove = removable(store, self.change.agents)
-                ended_folders = store.ended(self.folders)
-                waiting = [other for other in store.live({PENDING}) if row and other.owner == row.owner]
-        finally:
-            store.close()
-        return row, {
-            "changed": before != (row.state if row else ""),
-            "session": row.to_json() if row else {},
-            "ended_folders": ended_folders,
-            "plan": row.plan.to_short_json() if row and row.plan else None,
-            "remove": [session for session in remove if not row or session != row.id],
-            "ended": [other.to_json() for other in ended if other and (not row or other.id != row.id)],
-            "waiting": len(waiting),
-        }
-
-    def _keep(self, folder: str, session_id: str) -> List[str]:
-        """The change is recorded already: logs that cannot be kept are warnings."""
-        try:
-            if self.logs:
-                keep_logs(folder, session_id, self.logs)
-        except ComputeError as error:
-            return [error.message]
-        return []
+def _changed(store: Store, state: str, change: Change, *, keep: bool) -> Tuple[Row | None, Json]:
+    """The session after the change, and the result."""
+    try:
+        with store.transaction(keep=keep):
+            running = store.ids({RUNNING})
+            before, row = make_change(store, state, change)
+            ended = [store.get(session) for session in sorted(running - store.ids({RUNNING, TERMINATING}))]
+            remove = removable(store, change.agents)
+            ended_folders = store.ended(change.folders)
+            waiting = [other for other in store.live({PENDING}) if row and other.owner == row.owner]
+    finally:
+        store.close()
+    return row, {
+        "changed": before != (row.state if row else ""),
+        "session": row.to_json() if row else {},
+        "ended_folders": ended_folders,
+        "plan": row.plan.to_short_json() if row and row.plan else None,
+        "remove": [session for session in remove if not row or session != row.id],
+        "ended": [other.to_json() for other in ended if other and (not row or other.id != row.id)],
+        "waiting": len(waiting),
+    }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Callable, Dict, Iterable, Iterator, List, Sequence, Set, Tuple, Union
 
 from .._core.errors import few
@@ -67,6 +68,7 @@ class Policy:
 
 
 Turn = Tuple[QueueEntry, Union[Placement, Shortfall]]
+Place = Callable[[Demand], Union[Placement, Shortfall]]
 
 
 def take_turns(
@@ -109,15 +111,15 @@ class _Decision:
     """What is free during one decision, and what the sessions before have left. Sessions that ask for the same share an answer."""
 
     def __init__(self, agents: Sequence[Agent], free: Dict[str, FreeCapacity]) -> None:
+        unused = {agent.name: free_of(agent, ()) for agent in agents}
+        remembered = lru_cache(maxsize=None)
+        self._on_unused: Place = remembered(lambda demand: place(demand, agents, unused))
+        self._on_unkept: Place = remembered(lambda demand: place(demand, agents, free))
         self._agents = agents
         self._free = {name: one.copy() for name, one in free.items()}
-        self._unkept = free
-        self._unused = {agent.name: free_of(agent, ()) for agent in agents}
         self._kept: List[QueueEntry] = []
         self._blocking: List[Tuple[QueueEntry, str]] = []
         self._short: Dict[Demand, Shortfall] = {}
-        self._alone: Dict[Demand, Placement | Shortfall] = {}
-        self._empty: Dict[Demand, bool] = {}
         self._rivals: Dict[str, Set[str]] = {}
 
     def place(self, demand: Demand) -> Placement | Shortfall:
@@ -139,10 +141,7 @@ class _Decision:
 
     def block(self, entry: QueueEntry, shortfall: Shortfall) -> None:
         """Let no later session pass, if the session fits on agents that hold no other session."""
-        if entry.demand not in self._empty:
-            found = place(entry.demand, self._agents, self._unused)
-            self._empty[entry.demand] = isinstance(found, Placement)
-        if self._empty[entry.demand]:
+        if isinstance(self._on_unused(entry.demand), Placement):
             self._blocking.append((entry, shortfall.reason))
 
     def blocked(self, entry: QueueEntry) -> str:
@@ -159,9 +158,7 @@ class _Decision:
         kept = [other.name for other in self._kept if other.demand.resource_groups & rivals]
         if not kept:
             return shortfall
-        if entry.demand not in self._alone:
-            self._alone[entry.demand] = place(entry.demand, self._agents, self._unkept)
-        alone = self._alone[entry.demand]
+        alone = self._on_unkept(entry.demand)
         if isinstance(alone, Shortfall):
             return alone
         reason = "%s (room is kept for %s, before it in the queue; schedule.yml launches what fits)"

@@ -18,7 +18,7 @@ from .._head.details import ended_apps
 from .._head.scheduler import Decision
 from .._head.scheduler import launch as launched
 from .._head.store import Store
-from .._head.transitions import Change, Recording
+from .._head.transitions import Change, carry_out
 from .._head.turns import Context
 from .._head.upkeep import keep_pass
 from .._planning.request import Request
@@ -133,5 +133,7 @@ def record(
         lease=float(lease),
         launch=launch,
         retry=retry,
+        folders=folders,
+        logs=logs,
     )
-    return Recording(state, change, folders, logs).carry_out(head.directory, head.check)
+    return carry_out(head.directory, state, change, check_mode=head.check)

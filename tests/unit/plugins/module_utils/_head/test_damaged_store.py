@@ -28,7 +28,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass i
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import DamagedStoreError, Store, lock_holders
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, Recording
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, carry_out
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import sample
 from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_share import decayed_use
@@ -54,7 +54,7 @@ def recorded(path: Path, state: str, **fields: Any) -> Json:
         reached=("a",),
         holder={"user": "alice"},
     )
-    return Recording(state, change).carry_out(str(path.parent), check_mode=False)
+    return carry_out(str(path.parent), state, change, check_mode=False)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass i
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, Recording
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, carry_out
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import RESTORED, adopt
 from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import keep_up
 from ansible_collections.cluster.compute.plugins.module_utils._steps.sessions import list_all
@@ -43,7 +43,7 @@ REPORTS = [
 def recorded(path: Path, state: str, name: str = "", session: str = "") -> Json:
     usual = {"owner": "alice", "reason": "", "result": "", "now": 2.0, "lease": 600.0, "holder": {"user": "alice"}}
     change = Change(id=session, name=name, agents=AGENTS, reached=("a",), **usual)  # type: ignore[arg-type]
-    return Recording(state, change).carry_out(str(path.parent), check_mode=False)
+    return carry_out(str(path.parent), state, change, check_mode=False)
 
 
 @pytest.fixture
