@@ -53,8 +53,8 @@ def time_left(session: Json, now: float) -> float | None:
 
 def is_overdue(row: Row, now: float) -> bool:
     """Whether a running session has outlived its lifetime: what keeps it in the containers can be stopped by root there."""
-    session = row.plan.session if row.plan and row.state == states.RUNNING else None
-    return bool(session and session.lifetime and now > session.began + session.lifetime + session.grace + _PAUSE)
+    session, has_lifetime = row.settings, row.state == states.RUNNING and bool(row.settings.lifetime)
+    return has_lifetime and now > session.began + session.lifetime + session.grace + _PAUSE
 
 
 def without_private(session: Json, viewer: str) -> Json:
@@ -162,9 +162,7 @@ def _published(row: Row, ports: Sequence[Port], main: ObservedContainer | None) 
     if main is None or kept is None:
         return found
     running = {app["name"] for app in kept if app["state"] != "ended"}
-    removed = {app["name"] for app in kept} - running
-    if row.plan:
-        removed |= {app.name for app in row.plan.session.apps if app.command} - running
+    removed = ({app["name"] for app in kept} | {app.name for app in row.settings.apps if app.command}) - running
     relays = {relay["name"]: (relay["host_ip"], relay["port"]) for relay in main.data.get("relays") or ()}
     staying = {name: place for name, place in found.items() if name not in removed}
     return {**staying, **{name: relays.get(name, staying.get(name, ("", 0))) for name in sorted(running)}}

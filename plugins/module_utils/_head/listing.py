@@ -37,7 +37,7 @@ def list_agents(held: Mapping[str, Mapping[str, Sequence[Resources]]], agents: S
 
 
 def _session(row: Row, observed: Observed, agents: Sequence[Agent]) -> Json:
-    containers = _containers(row, observed, agents)
+    session, containers = row.settings, _containers(row, observed, agents)
     # A session that has ended by itself lacks nothing.
     is_over = bool(limit_reached(containers))
     lacking = [one["hostname"] for one in containers if one["state"] not in UP and not is_over]
@@ -52,12 +52,11 @@ def _session(row: Row, observed: Observed, agents: Sequence[Agent]) -> Json:
         "degraded": lacking if row.state == states.RUNNING else [],
         "unhealthy": _failed(containers, command) if row.state == states.RUNNING else [],
         "command": command,
-        **_limits(row),
+        # When the session ends by itself: seconds, 0 for never, and the time at which its lifetime is over.
+        **picked(session, "lifetime", "idle_timeout"),
+        "ends": session.began + session.lifetime if session.lifetime else None,
         # What schedule.yml does about it on its next run.
-        "on_failure": row.plan.session.on_failure if row.plan else "keep",
-        "on_lost": row.plan.session.on_lost if row.plan else "keep",
-        "restarts": row.plan.session.restarts if row.plan else 0,
-        "terminate_when_done": row.plan.session.terminate_when_done if row.plan else False,
+        **picked(session, "on_failure", "on_lost", "restarts", "terminate_when_done"),
         "history": row.history,
         "request": row.request.to_json() if row.request and _is_launchable(row, containers, lacking) else None,
     }
@@ -71,19 +70,9 @@ def _failed(containers: Sequence[Json], command: Json | None) -> List[str]:
 
 def _is_launchable(row: Row, containers: Sequence[Json], lacking: Sequence[str]) -> bool:
     """Whether schedule.yml may launch it: it waits, or it has lost containers or apps and asks for them."""
-    session = row.plan.session if row.plan else None
-    heals = session is not None and (session.on_failure in HEALING or session.on_lost == RELOCATE)
+    heals = row.settings.on_failure in HEALING or row.settings.on_lost == RELOCATE
     has_lost = bool(lacking or failed_apps(containers))
     return row.state == states.PENDING or (row.state == states.RUNNING and heals and has_lost)
-
-
-def _limits(row: Row) -> Json:
-    """When the session ends by itself: seconds, 0 for never, and the time at which its lifetime is over."""
-    if not row.plan:
-        return {"lifetime": 0, "idle_timeout": 0, "ends": None}
-    session = row.plan.session
-    ends = session.began + session.lifetime if session.lifetime else None
-    return {**picked(session, "lifetime", "idle_timeout"), "ends": ends}
 
 
 def _containers(row: Row, observed: Observed, agents: Sequence[Agent]) -> List[Json]:

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, S
 
 from .._core.documents import Document, Json, picked
 from .._core.forms import ID, Rule, Whole, a_line, a_number, fault, or_none
-from .._core.model import Plan, Resources
+from .._core.model import Plan, Resources, Session
 from .._core.reports import Agent, ObservedContainer
 from .._core.states import PENDING
 from .._planning.capacity import held_in_all
@@ -133,6 +133,8 @@ _PARSERS: Dict[str, Callable[[str], Any]] = {
     "holder": read_holder,
 }
 
+_NOTHING = Session("", "", "", "", "", "", 0, "", "", grace=0, restarts=0)
+
 
 class Requester(NamedTuple):
     """The login of the head that has requested a session."""
@@ -172,6 +174,11 @@ class Row:
     created: float = 0.0
     changed: float = 0.0
     history: List[Json] = field(default_factory=list)
+
+    @property
+    def settings(self) -> Session:
+        """The session's own part of its plan; without a plan, one in which nothing is set."""
+        return self.plan.session if self.plan else _NOTHING
 
     @property
     def launch(self) -> str:

@@ -127,8 +127,7 @@ def _terminating(store: Store, change: Change, row: Row) -> None:
     if row.state == PENDING:
         store.change(row, states.CANCELLED, change.now, change.reason or "ended while it was waiting")
         return
-    grace = row.plan.session.grace if row.plan else 0
-    row.holder, row.lease = change.holder, change.now + change.lease + grace
+    row.holder, row.lease = change.holder, change.now + change.lease + row.settings.grace
     keep_pass(store, change.holder, row.lease)
     if row.state == TERMINATING:
         store.save(row)
@@ -184,8 +183,7 @@ def _result_of(session: Json, row: Row) -> str:
         return "FAILURE" if command["exit_code"] else "SUCCESS"
     containers = session["containers"]
     dead = [container["hostname"] for container in containers if container["state"] not in (*UP, "unknown")]
-    is_batch = bool(row.plan and row.plan.session.command)
-    is_failure = (dead and session["on_failure"] == "terminate") or (is_batch and "main1" in dead)
+    is_failure = (dead and session["on_failure"] == "terminate") or (row.settings.command and "main1" in dead)
     return "FAILURE" if is_failure else ""
 
 
@@ -222,10 +220,10 @@ def _holders(row: Row, change: Change) -> List[str]:
 
 def note_restart(store: Store, row: Row, agents: Sequence[Agent], now: float) -> bool:
     """Whether all containers restart. Then it is counted, and the session has no result until its command has ended again."""
-    if row.plan is None or row.plan.session.on_failure != RESTART_ALL:
+    if row.settings.on_failure != RESTART_ALL:
         return False
     [session] = list_sessions([row], agents)
-    restarts = row.plan.session.restarts
+    restarts = row.settings.restarts
     count = restart_turn(store.history(row.id), restarts, now)[0] + 1
     row.result = ""
     store.note(row, now, "%s (%d of %d): %s" % (RESTARTED, count, restarts, what_happened(session)))

@@ -138,6 +138,6 @@ def request(head: Head, name: str, owner: str, viewer: str) -> Json:
         is_own = bool(row and store.requester(row.id) and _is_requested_here(store, row.id))
     if row is None or row.request is None:
         return {"request": None}
-    how = row.plan.session.on_failure if row.plan else "keep"
+    how = row.settings.on_failure
     found = {"id": row.id, "owner": owner, "state": row.state, "on_failure": how, "request": row.request.to_json()}
     return without_private(found, owner if is_own else viewer)
