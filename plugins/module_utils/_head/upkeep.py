@@ -15,6 +15,7 @@ from typing import Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 from .._core import states
 from .._core.documents import Json
 from .._core.forms import UUID
+from .._core.model import Session
 from .._core.reports import Agent
 from .._planning.policy import SitePolicy
 from .._planning.policy_rules import too_long
@@ -25,6 +26,10 @@ from .row import COLUMNS, LIVE_ROWS, Row, row_of
 from .store import Store
 
 _DAY = 86400.0
+# Whether the plan and the request of a session are its own, which is slow to find by reading them.
+_LOOKS = f"""SELECT rowid, id, state, (plan = 'null' OR instr(plan, id)) AND (request || plan = 'nullnull' OR
+    (instr(request || plan, printf('"%s"', name)) AND instr(request || plan, printf('"%s"', owner))))
+    FROM session WHERE {LIVE_ROWS}"""
 RESTORED = "its record in the store was damaged, and is restored"
 
 
@@ -40,23 +45,28 @@ def adopt(store: Store, agents: Sequence[Agent], now: float) -> None:
 
 
 def _restore(store: Store, known: Dict[str, str], labelled: Mapping[Tuple[str, str], str], now: float) -> None:
-    """Give sessions with a damaged ID or state what their plans, labels and histories have: nothing finds or ends them otherwise."""
-    looks = f"SELECT rowid, id, state, plan = 'null' OR instr(plan, id) > 0 FROM session WHERE {LIVE_ROWS}"
-    for number, found, state, is_its_plan in store.query(looks):
-        if UUID(found) and state in states.LIVE and is_its_plan:
+    """Give sessions with a damaged ID, name, owner or state what their plans, requests, labels and histories have.
+
+    Without these, no command finds or ends them.
+    """
+    for number, found, state, is_its_own in store.query(_LOOKS):
+        if UUID(found) and state in states.LIVE and is_its_own:
             continue
         [values] = store.query(f"SELECT {', '.join(COLUMNS)} FROM session WHERE rowid = ?", (number,))
         row = row_of(values)
         of_plan = row.plan.session.id if row.plan else row.id
         wanted = (of_plan, row.id, labelled.get((row.owner, row.name)), str(uuid.uuid4()))
         identity = next(one for one in wanted if one and UUID(one) and (one == row.id or one not in known))
-        if identity == found and state in states.LIVE:
-            continue
         after = [entry["after"] for entry in store.history(identity) if entry["after"] in states.LIVE | states.ENDED]
         usual = states.RUNNING if row.plan else states.PENDING
-        known[identity] = state if state in states.LIVE else after[-1] if after else usual
-        store.execute("UPDATE session SET id = ?, state = ? WHERE rowid = ?", (identity, known[identity], number))
-        store.note(store.need(identity), now, RESTORED, is_change=False)
+        own: Session | Request | Row = row.plan.session if row.plan else row.request or row
+        # Another session may have got the name meanwhile.
+        named = row if store.find(own.name, own.owner) else own
+        right = (identity, named.name, named.owner, state if state in states.LIVE else after[-1] if after else usual)
+        if right != (found, row.name, row.owner, state):
+            known[identity] = right[-1]
+            store.execute("UPDATE session SET id = ?, name = ?, owner = ?, state = ? WHERE rowid = ?", (*right, number))
+            store.note(store.need(identity), now, RESTORED, is_change=False)
 
 
 def _forget_unseen(store: Store, agents: Sequence[Agent]) -> None:

@@ -31,6 +31,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._text.page import 
 
 PLAN = plan(request(cluster_size=2), "aa")
 AGENTS = carried_out([agent("a")], PLAN)
+KEYS = ("id", "state", "name", "owner")
 REPORTS = [
     {
         "name": "a",
@@ -61,14 +62,22 @@ def damage_row(path: Path, **columns: Any) -> None:
         damaged.commit()
 
 
-@pytest.mark.parametrize("labels_alone", [False, True], ids=["with its plan", "by its labels"])
+ODD = ("x", b"\xff")
+
+
 @pytest.mark.parametrize(
-    ("column", "value"), [(name, odd) for name in ("id", "state") for odd in ("x", b"\xff", None)][:-1]
+    "columns",
+    [
+        {"id": None},
+        *({key: odd} for key in KEYS for odd in ODD),
+        *({key: odd, "plan": "{"} for key in ("id", "state") for odd in ODD),
+    ],
+    ids=repr,
 )
-def test_a_session_with_a_damaged_id_or_state_keeps_its_containers_and_is_listed_repaired_and_ended_by_its_name(
-    path: Path, column: str, value: object, labels_alone: bool
+def test_a_session_with_a_damaged_key_keeps_its_containers_and_is_listed_repaired_and_ended_by_its_name(
+    path: Path, columns: Json
 ) -> None:
-    damage_row(path, **{column: value}, **({"plan": "{"} if labels_alone else {}))
+    damage_row(path, **columns)
     head = Head(str(path.parent))
     [listed] = list_all(head, REPORTS, owner="alice")["sessions"]
     assert (listed["id"], listed["state"]) == (SESSION, states.RUNNING)
@@ -84,8 +93,8 @@ def test_a_session_with_a_damaged_id_or_state_keeps_its_containers_and_is_listed
     assert recorded(path, "terminated", session=SESSION)["session"]["state"] == states.TERMINATED
 
 
-@pytest.mark.parametrize("column", ["id", "state"])
-def test_a_waiting_session_with_a_damaged_id_or_state_waits_on(tmp_path: Path, column: str) -> None:
+@pytest.mark.parametrize("column", KEYS)
+def test_a_waiting_session_with_a_damaged_key_waits_on(tmp_path: Path, column: str) -> None:
     head, one = Head(str(tmp_path)), context(agent("a"))
     with Store.opened(head.directory) as store:
         assert launch(store, request(gpus=1), one).verdict == "pending"
