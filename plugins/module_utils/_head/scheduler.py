@@ -73,10 +73,6 @@ class Decision:
     restarts_all: bool = False
     fenced: Mapping[str, Json] = field(default_factory=dict)
 
-    @property
-    def changes_session(self) -> bool:
-        return self.verdict in ("placed", "repair", "failed") or self.is_new or self.has_next_command
-
 
 def launch(store: Store, request: Request, context: Context) -> Decision:
     """Launch, repair or report a session: the same request always leads to the same session."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, List, Mapping, Sequence, Tuple
 
-from .._core.documents import Json
+from .._core.documents import Json, picked
 from .._core.errors import InputError, few, visible_lines
 
 GROUPED = "grouped"
@@ -42,13 +42,7 @@ class Answer:
         return self.problem or "exit code %d" % self.code
 
     def to_json(self) -> Json:
-        return {
-            "hostname": self.hostname,
-            "exit_code": self.code,
-            "lines": self.lines,
-            "left_out": self.left_out,
-            "problem": self.problem,
-        }
+        return {**picked(self, "hostname", "lines", "left_out", "problem"), "exit_code": self.code}
 
 
 def report(answers: Sequence[Answer], form: str) -> List[str]:

@@ -93,9 +93,10 @@ def _check_possible(request: Request, context: Context) -> None:
 
 
 def _shown(decision: Decision) -> Json:
+    is_change = decision.verdict in ("placed", "repair", "failed")
     return {
         **vars(decision),
-        "changed": decision.changes_session,
+        "changed": is_change or decision.is_new or decision.has_next_command,
         "outcome": decision.verdict,
         "session": decision.session.to_json(),
         "plan": decision.plan.to_short_json() if decision.plan else None,
