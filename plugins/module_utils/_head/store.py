@@ -197,7 +197,7 @@ class Store:
     def holdings(self, since: float = 0.0) -> List[Holding]:
         """What sessions have held after a moment, in seconds since the epoch, without times that cannot be."""
         began, ended = "CAST(began AS REAL)", "CAST(ended AS REAL)"
-        amounts = "CAST(millicpus AS INTEGER), CAST(memory AS INTEGER), CAST(gpus AS REAL)"
+        amounts = "CAST(millicpus AS INTEGER), CAST(memory AS INTEGER), min(CAST(gpus AS REAL), 1e11)"
         query = f"SELECT session, owner, {began}, {ended}, {amounts} FROM holding WHERE (ended IS NULL OR ended > ?)"
         possible = f" AND {began} BETWEEN 0 AND 1e11 AND ifnull({ended}, 0) < 1e11"
         return [Holding._make(values) for values in self._db.execute(query + possible, (since,))]

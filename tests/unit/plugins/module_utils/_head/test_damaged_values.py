@@ -117,11 +117,17 @@ def test_a_session_whose_state_was_damaged_after_its_end_has_ended(path: Path) -
 
 @pytest.mark.parametrize("value", [1e300, -1e300, "1e999", 1e15])
 @pytest.mark.parametrize("column", ["began", "ended"])
-def test_times_that_cannot_be_stop_no_report_of_use(path: Path, column: str, value: object) -> None:
+def test_times_that_cannot_be_are_in_no_report_of_use(path: Path, column: str, value: object) -> None:
     with Store.opened(str(path.parent)) as store:
         assert launch(store, request(name="other"), context(*AGENTS, now=3600.0)).verdict == "placed"
         store.execute(f"UPDATE holding SET {column} = ? WHERE session = ?", (value, SESSION))
     assert [(one["name"], one["sessions"]) for one in usage(Head(str(path.parent)))["usage"]][-1] == ("alice", 1)
+
+
+def test_endless_gpus_stop_no_report_of_use(path: Path) -> None:
+    with Store.opened(str(path.parent)) as store:
+        store.execute("UPDATE holding SET gpus = 9e999")
+    json.dumps(usage(Head(str(path.parent))), allow_nan=False)
 
 
 def test_a_page_shows_a_waiting_session_with_a_damaged_request_before_the_queue(tmp_path: Path) -> None:
