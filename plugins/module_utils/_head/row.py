@@ -10,6 +10,7 @@ import os
 import pwd
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from ipaddress import ip_network
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple, Type
 
 from .._core.documents import Document, Json, picked
@@ -99,7 +100,13 @@ def as_text(_cursor: object, values: Sequence[Any]) -> Tuple[Any, ...]:
 def _parsed(kind: Type[Document], text: str) -> Any:
     """A request or a plan from its column: one decision reads the queue several times, and these documents never change."""
     document = json.loads(text)
-    return None if document is None else kind.from_json(document)
+    found: Any = None if document is None else kind.from_json(document)
+    if isinstance(found, Plan):
+        # Decisions about all sessions compute with these.
+        networks = [ip_network(one) for one in (found.network.subnet, found.network.fabric) if one]
+        if found.session.size != len(found.containers) or not networks or not 0 <= found.session.began < _FAR:
+            raise ValueError(text)
+    return found
 
 
 def read_holder(text: str) -> Json | None:

@@ -148,6 +148,33 @@ def test_a_damaged_fence_stops_no_pass(path: Path) -> None:
     assert keep_up(head, "alice", REPORTS, 30, "1G")["fenced"] == {"a": {"sessions": [SESSION], "rejoins": False}}
 
 
+@pytest.mark.parametrize(
+    ("part", "values"),
+    [
+        ("network", {"subnet": "x"}),
+        ("network", {"fabric": -5}),
+        ("session", {"began": 9e999}),
+        ("session", {"began": -1.0}),
+        ("session", {"size": 10**30}),
+    ],
+    ids=str,
+)
+def test_a_plan_that_cannot_be_stops_no_command_and_its_session_is_known_by_its_labels(
+    path: Path, part: str, values: Json
+) -> None:
+    document = PLAN.to_json()
+    damage_row(path, plan=json.dumps({**document, part: {**document[part], **values}}))
+    head = Head(str(path.parent))
+    [listed] = list_all(head, REPORTS, owner="alice")["sessions"]
+    json.dumps(listed, allow_nan=False)
+    assert (listed["id"], listed["size"]) == (SESSION, 2)
+    with Store.opened(head.directory) as store:
+        assert launch(store, request(name="other"), context(*AGENTS)).verdict == "placed"
+        again = launch(store, request(cluster_size=2), context(*AGENTS))
+        assert again.plan is not None
+        assert (again.verdict, again.session.id, again.plan.addresses) == ("running", SESSION, PLAN.addresses)
+
+
 @pytest.mark.parametrize("value", [1e300, -1e300, 9e999])
 def test_a_time_of_the_history_that_cannot_be_stops_no_list(path: Path, value: float) -> None:
     head = Head(str(path.parent))
