@@ -84,6 +84,7 @@ class _Pass:
             if answer.get("holder") and is_gone(answer["holder"]):
                 answer = self._play.on_head("queue." + verb, {**own, "takeover": True})
         self._play.notify_ends(answer)
+        self.has_changed = self.has_changed or bool(answer.get("ended"))
         return answer
 
     def _go_through(self) -> None:

@@ -156,16 +156,14 @@ def absent(play: Play) -> Json:
     with play.phase("check"):
         found = checked(play.action, play.task_vars, TERMINATE)
     name, lease = str(play.value("session_name")), int(found["variables"]["session_launch_timeout"])
-    try:
-        if found["is_pattern"]:
-            ended = terminate_matching(play, name, many=bool(found["variables"]["session_many"]), lease=lease)
-        else:
-            ended = [terminate(play, name, play.owner, lease)]
-            play.show([ended[0].summary])
-    finally:
-        if play.waiting and not play.check:
-            line = "The end is complete. Sessions that wait: %d. A pass over the queue now launches what fits, as schedule.yml does."
-            play.show([line % play.waiting])
+    if found["is_pattern"]:
+        ended = terminate_matching(play, name, many=bool(found["variables"]["session_many"]), lease=lease)
+    else:
+        ended = [terminate(play, name, play.owner, lease)]
+        play.show([ended[0].summary])
+    if play.waiting and not play.check:
+        line = "The end is complete. Sessions that wait: %d. A pass over the queue now launches what fits, as schedule.yml does."
+        play.show([line % play.waiting])
     sessions = [one.session for one in ended if one.session]
     return {"changed": any(one.changed for one in ended), "sessions": sessions}
 
