@@ -112,9 +112,10 @@ def _with_variables_of_now(play: Play, asked: Asked, kept: KeptRequests) -> Tupl
 
 
 def _given_now(play: Play) -> Dict[str, Any]:
-    """Variables that a waiting session keeps, if the command line of this run has other values."""
+    """Variables that a waiting session keeps, if the command line of this run has other values, and the task has none."""
     extra_vars = load_extra_vars(play.action._loader)
-    given = [variable for variable in KEPT if extra_vars.get(variable.full_name) not in (None, "")]
+    names = {name for name, value in extra_vars.items() if value not in (None, "")}.difference(play.action.given)
+    given = [variable for variable in KEPT if variable.full_name in names]
     templar = play.action._templar
     return {
         variable.field: variable.normal_form(templar.template(extra_vars[variable.full_name])) for variable in given

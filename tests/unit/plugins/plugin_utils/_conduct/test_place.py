@@ -205,6 +205,18 @@ def test_the_command_line_replaces_what_a_waiting_session_keeps(
     assert (used.verify_timeout, used.pull, used.bootstrap_timeout) == expected
 
 
+def test_an_option_of_the_task_has_precedence_over_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        placing, "load_extra_vars", lambda _loader: {"session_verify_timeout": 90, "session_pull": "always"}
+    )
+    play = asking(answer("placed"), folder=tmp_path)
+    play.action.given = {"session_verify_timeout": 7}
+    used = ask(play, request(cluster_size=2, verify_timeout=7)).asked.request
+    assert (used.verify_timeout, used.pull) == (7, "always")
+
+
 def ended_process() -> Json:
     with subprocess.Popen(["true"]) as process:
         process.wait()
