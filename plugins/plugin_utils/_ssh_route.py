@@ -19,7 +19,7 @@ from ansible.plugins.loader import connection_loader
 
 from ..module_utils._core.documents import Json
 
-_BY_SSH = ("ssh", "smart", "ansible.builtin.ssh")
+_BY_SSH = ("ssh", "smart")
 _PATIENCE = 10
 
 
@@ -48,13 +48,22 @@ def address_of(host: str, task_vars: Json) -> str:
     if host not in hostvars:
         return host
     variables = hostvars[host]
-    is_here = variables.get("ansible_connection") == "local"
+    is_here = plugin_of(variables.get("ansible_connection")) == "local"
     return "127.0.0.1" if is_here else str(variables.get("ansible_host") or host)
+
+
+def plugin_of(connection: object) -> str:
+    """The connection plugin of a host, without its collection, from the variable of the host.
+
+    >>> plugin_of("ansible.builtin.local"), plugin_of(None)
+    ('local', 'ssh')
+    """
+    return str(connection or "ssh").rpartition(".")[2]
 
 
 def route_by(address: str, variables: Mapping[str, Any]) -> Route:
     """The route to a host with these inventory variables."""
-    if str(variables.get("ansible_connection") or "ssh") not in _BY_SSH:
+    if plugin_of(variables.get("ansible_connection")) not in _BY_SSH:
         return Route(address)
     arguments = _arguments(variables)
     settings = _settings([*arguments, address])

@@ -25,6 +25,7 @@ from ...module_utils._text.metrics import metrics_text
 from .._documented import documented
 from .._holder import login
 from .._results import failure_reason
+from .._ssh_route import plugin_of
 from .._whole_file import write
 from .play import Play, StepError
 
@@ -211,9 +212,9 @@ def _asked_of(play: Play, host: str) -> Json:
     for option, (variable, default) in _OF_HOST.items():
         value = play.of_host(host, variable)
         found[option] = default if value is None else value
-    connection = play.of_host(host, "ansible_connection") or "ssh"
+    is_here = plugin_of(play.of_host(host, "ansible_connection")) == "local"
     publish = play.of_host(host, "agent_publish")
-    found["publish"] = publish if publish is not None else ("127.0.0.1" if connection == "local" else "0.0.0.0")
+    found["publish"] = publish if publish is not None else ("127.0.0.1" if is_here else "0.0.0.0")
     found["address"] = str(play.of_host(host, "ansible_host") or host)
     return _set(found)
 

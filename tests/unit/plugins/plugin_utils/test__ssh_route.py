@@ -25,6 +25,7 @@ def test_its_own_examples() -> None:
         ({}, "agent1"),
         ({"ansible_host": "192.0.2.1"}, "192.0.2.1"),
         ({"ansible_host": "192.0.2.1", "ansible_connection": "local"}, "127.0.0.1"),
+        ({"ansible_host": "192.0.2.1", "ansible_connection": "ansible.builtin.local"}, "127.0.0.1"),
     ],
 )
 def test_the_address_of_an_agent_follows_from_its_connection(variables: dict[str, Any], address: str) -> None:

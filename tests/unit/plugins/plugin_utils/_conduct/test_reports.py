@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import pytest
+from conducted import conducted, options_of
 
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import of_result
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import collect_reports, of_result
 
 
 @pytest.mark.parametrize("name", ["nöde1", "-n1", "n1\u2028", "gpu 1", "n" * 256])
@@ -18,3 +19,14 @@ def test_a_host_whose_name_no_report_can_have_is_an_agent_that_gets_nothing(name
         "Its name in the inventory has other characters than letters, digits, '.', '_', '-', ':' and '@', or too many; "
         "give it another name, and set ansible_host to its address."
     )
+
+
+@pytest.mark.parametrize(
+    ("connection", "publish"),
+    [("local", "127.0.0.1"), ("ansible.builtin.local", "127.0.0.1"), ("ssh", "0.0.0.0"), (None, "0.0.0.0")],
+)
+def test_an_agent_on_this_machine_publishes_on_its_loopback_address(connection: str | None, publish: str) -> None:
+    inventory = {"a": {"ansible_connection": connection}}
+    play = conducted({"report.collect": {"agent": {"name": "a", "reachable": True}}}, "a", inventory=inventory)
+    collect_reports(play)
+    assert [one["options"]["publish"] for one in options_of(play, "report.collect")] == [publish]
