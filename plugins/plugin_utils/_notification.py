@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Iterable, List, Tuple
 
 from ..module_utils._core import states
@@ -65,4 +66,5 @@ def send(target: str, documents: List[Json]) -> None:
     content = json.dumps({"target": target, "documents": documents}).encode()
     # The sender reads all, starts a child and ends, so that no process of Ansible has to wait for its end.
     command = [sys.executable, "-I", _SENDER]
-    subprocess.run(command, input=content, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    with suppress(OSError):  # no process can be started: a launch must not fail because of that
+        subprocess.run(command, input=content, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)

@@ -135,6 +135,13 @@ def test_nothing_waits_for_a_notification_and_its_order_is_kept(
     assert [one["event"] for one in wait_for(tmp_path / "got", 2)] == ["running", "ended"]
 
 
+def test_a_sender_that_cannot_be_started_fails_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A launch would be undone because of it."""
+    monkeypatch.setattr("sys.executable", str(tmp_path / "gone"))
+    play = conducted({"session.record": {"changed": True, "session": ROW}}, session_notify="true")
+    assert record(play, "running", session="uuid")["session"] == ROW
+
+
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_a_record_notifies_of_its_session_and_of_others_that_have_ended(tmp_path: Path, check_mode: bool) -> None:
     other = {**ROW, "name": "sweep", "state": "TERMINATED", "environment": {"TOKEN": "x"}}
