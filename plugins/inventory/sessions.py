@@ -55,6 +55,7 @@ keyed_groups:
 import hashlib
 import os
 import shlex
+from contextlib import suppress
 from typing import Any, Dict, Iterator, List
 
 from ansible.errors import AnsibleParserError
@@ -66,6 +67,7 @@ from ..module_utils._core import arrival
 from ..module_utils._core.constants import HOST, SSH_PORT
 from ..module_utils._core.errors import ComputeError
 from ..module_utils._core.topology import role_of
+from ..plugin_utils._artifacts import DOCUMENT, Artifacts
 
 
 class InventoryModule(BaseInventoryPlugin, Constructable):
@@ -138,19 +140,25 @@ def _control_path(session_id: str, hostname: str) -> str:
 def _documents(base: str, wanted: List[str]) -> Dict[str, Any]:
     """The document of each session that runs and is wanted, by name: without names, of all."""
     names = [name for name in (os.listdir(base) if os.path.isdir(base) else []) if not wanted or name in wanted]
-    documents = {name: _read(os.path.join(base, name, "session.json")) for name in names}
-    return {name: document for name, document in documents.items() if document}
-
-
-def _read(path: str) -> Any:
-    """A session's document, or None during its launch and for other files in the folder."""
+    contents = {name: _content(base, name) for name in names}
     try:
-        with open(path, "rb") as file:
-            return arrival.session_document(file.read(), path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+        return {
+            name: arrival.session_document(content, os.path.join(base, name, DOCUMENT))
+            for name, content in contents.items()
+            if content is not None
+        }
     except ComputeError as error:
         raise AnsibleParserError(error.message) from error
+
+
+def _content(base: str, name: str) -> bytes | None:
+    """A session's document, or None during its launch and for other files in the directory.
+
+    The directory of another user is no session: ssh would read a configuration from it, which can name any program.
+    """
+    with suppress(ComputeError):
+        return Artifacts(base, name).read(DOCUMENT)
+    return None
 
 
 def _unevaluated(value: Any) -> Any:

@@ -89,6 +89,14 @@ def test_a_damaged_document_of_another_session_does_not_matter(checkout: Path, b
     assert set(inventory(checkout, base, "train.sessions.yml")) == {"session_train", "role_main", "role_sub"}
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a directory to another user")
+def test_the_session_of_another_user_is_left_out(checkout: Path, base: Path) -> None:
+    """Its ssh_config could name any program, which ssh would run as this user."""
+    os.chown(base / "serve", 12345, 12345)
+    groups = inventory(checkout, base, "all.sessions.yml")
+    assert groups["role_main"] == {"train.main1"}
+
+
 def test_all_sessions_have_hosts_of_different_names_and_groups_for_each_agent(checkout: Path, base: Path) -> None:
     """The file ssh_config beside the sessions' folders is no session."""
     groups = inventory(checkout, base, "all.sessions.yml")
