@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -46,19 +47,27 @@ class ActionModule(ActionBase):
 """
 
 
+def swarm_steps(folder: Path, names: list[str], needs_root: str = "", **keywords: int) -> list[str]:
+    """What the role does to Swarms of these hosts, with these keywords of the play."""
+    play = {"hosts": "agents", "gather_facts": False, "roles": ["cluster.compute.agent"], **keywords}
+    (folder / "play.yml").write_text(json.dumps([play]))
+    hosts = "".join(f"{name} ansible_connection=local\n" for name in names)
+    (folder / "hosts").write_text(f"[agents]\n{hosts}[all:vars]\nansible_python_interpreter={sys.executable}\n")
+    own = {"STEPS": str(folder / "steps"), "NEEDS_ROOT": needs_root}
+    code, text = run_role(["-i", "hosts", "play.yml", "--tags", "swarm"], folder, own, STEP)
+    assert code == 0, text
+    steps = (folder / "steps").read_text().split()
+    return [step for step in steps if ":swarm." in step and ":swarm.plan" not in step]
+
+
 @pytest.mark.parametrize("needs_root", ["head", "other"])
 def test_a_host_joins_the_swarm_of_a_head_with_other_rights(needs_root: str, tmp_path: Path) -> None:
     """The other host comes first in the inventory."""
-    play = "- hosts: agents\n  gather_facts: false\n  roles: [cluster.compute.agent]\n"
-    (tmp_path / "play.yml").write_text(play)
-    hosts = "".join(f"{name} ansible_connection=local\n" for name in ("other", "head"))
-    (tmp_path / "hosts").write_text(f"[agents]\n{hosts}[all:vars]\nansible_python_interpreter={sys.executable}\n")
-    own = {"STEPS": str(tmp_path / "steps"), "NEEDS_ROOT": needs_root}
-    code, text = run_role(["-i", "hosts", "play.yml", "--tags", "swarm"], tmp_path, own, STEP)
-    assert code == 0, text
-    steps = (tmp_path / "steps").read_text().split()
-    assert [step for step in steps if ":swarm." in step and ":swarm.plan" not in step] == [
-        "head:swarm.join",
-        "head:swarm.describe",
-        "other:swarm.join",
-    ]
+    steps = swarm_steps(tmp_path, ["other", "head"], needs_root)
+    assert steps == ["head:swarm.join", "head:swarm.describe", "other:swarm.join"]
+
+
+def test_hosts_join_in_batches_after_the_head(tmp_path: Path) -> None:
+    """The second batch asks the head what the first has made. The stand-in lets both ask for the tokens."""
+    steps = swarm_steps(tmp_path, ["head", "other"], serial=1)
+    assert steps == ["head:swarm.join", *["head:swarm.describe"] * 3, "other:swarm.join"]
