@@ -17,6 +17,7 @@ from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
+from warm_playbook import run_of_checkout
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
@@ -27,6 +28,9 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._action import Con
 ROOT = Path(__file__).resolve().parents[4]
 PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
 WITHOUT_AGENTS = {"session_exec.yml", "session_copy.yml"}
+# Their work is on the controller alone.
+HERE = {*WITHOUT_AGENTS, "queue_timer.yml"}
+IMPORT = "ansible.builtin.import_playbook"
 
 
 @pytest.fixture(autouse=True)
@@ -117,13 +121,23 @@ def test_a_hundred_agents_are_checked_in_a_moment(tmp_path: Path) -> None:
 @pytest.mark.parametrize("playbook", PLAYBOOKS, ids=lambda path: str(path.name))
 def test_every_playbook_begins_with_the_check(playbook: Path) -> None:
     play = yaml.safe_load(playbook.read_text())[0]
+    if IMPORT in play:
+        play = yaml.safe_load((playbook.parent / play[IMPORT]).read_text())[0]
     (first, *_others) = play.get("pre_tasks") or play["tasks"]
     asked = first["cluster.compute.agent_step"]
     assert asked["call"] == "command.check"
     needs_agents = asked.get("params", {}).get("agents", True)
     assert (needs_agents is False) == (playbook.name in WITHOUT_AGENTS)
-    # A limit to one agent must not leave a misspelled variable unseen where it would make agents.
-    assert play["hosts"] == ("localhost:agents" if playbook.name == "provision_agents.yml" else "localhost")
+    # A limit to one agent must not leave a misspelled variable unseen.
+    assert play["hosts"] == ("localhost" if playbook.name in HERE else "localhost:agents")
+
+
+def test_a_limit_to_an_agent_leaves_no_misspelled_variable_unseen(checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("[agents]\nn1 ansible_connection=local\nn2 ansible_connection=local\n")
+    words = ["-i", str(tmp_path / "hosts"), "playbooks/terminate.yml", "--limit", "n2", "-e", "session_nam=train"]
+    code, text = run_of_checkout("playbook", words, checkout)
+    assert "session_nam (from -e): unknown; did you mean session_name?" in " ".join(text.split())
+    assert code == 2
 
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS, ids=lambda path: str(path.name))
