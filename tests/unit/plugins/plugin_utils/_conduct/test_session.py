@@ -16,7 +16,8 @@ from samples import plan, request
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import session
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.session import present
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.play import StepError
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.session import absent, present
 
 # What a host reports: it lacks the image of an environment, has it, is no agent yet, or has no connection.
 IMAGE = "cluster-compute/lab:1.0"
@@ -213,3 +214,18 @@ def test_the_difference_says_where_each_value_comes_from(monkeypatch: pytest.Mon
     assert "MASTER_ADDR" not in read["containers"]["sub1"]["environment"], "what all containers share is there once"
     assert "labels" not in str(read)
     assert (read["session"]["lifetime"], "idle_timeout" in read["session"]) == (3600, False)
+
+
+def test_an_end_that_an_agent_prevents_is_not_called_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    variables = {"session_launch_timeout": 600, "session_many": False}
+    monkeypatch.setattr(session, "checked", lambda *_arguments: {"variables": variables, "is_pattern": False})
+    row = {"id": "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11", "name": "train", "state": "TERMINATING", "reason": "x"}
+    script = {
+        "report.collect": {"agent": {"name": "a", **ENGINE}},
+        "session.record": {"changed": True, "session": row, "remove": [], "waiting": 2},
+        "containers": {"failed": True, "msg": "a: the engine does not answer.", "failure": {"code": "engine"}},
+    }
+    play = conducted(script, "a", session_name="train")
+    with pytest.raises(StepError, match=r"^a: the engine does not answer\.$"):
+        absent(play)
+    assert (play.waiting, [line for line in play.lines if "complete" in line]) == (2, [])

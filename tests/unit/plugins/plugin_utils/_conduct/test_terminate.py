@@ -16,7 +16,7 @@ from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, SessionError, StateError
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import queue, session
+from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import queue
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import reports as reporting
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.launch import Launched
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.placed import Placed
@@ -82,15 +82,6 @@ def test_an_agent_that_keeps_its_part_is_named_and_not_counted_as_reached() -> N
     with pytest.raises(StepError, match=r"^b: the engine does not answer\.$"):
         terminate(play, "train")
     assert options_of(play, "session.record")[1]["reached"] == ["a"]
-
-
-def test_an_end_that_an_agent_prevents_is_not_called_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    variables = {"session_launch_timeout": 600, "session_many": False}
-    monkeypatch.setattr(session, "checked", lambda *_arguments: {"variables": variables, "is_pattern": False})
-    play = ending(containers=FAILED)
-    with pytest.raises(StepError):
-        session.absent(play)
-    assert (play.waiting, [line for line in play.lines if "complete" in line]) == (2, [])
 
 
 def test_leftovers_of_other_sessions_that_stay_are_no_failure() -> None:
