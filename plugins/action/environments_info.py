@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping, Sequence
 
-from ansible.errors import AnsibleError
-
 from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import ComputeError
 from ..module_utils._planning.catalogue import listed, to_build
 from ..module_utils._planning.options import OPTIONS
 from ..module_utils._planning.variable import ENVIRONMENTS
@@ -20,7 +17,6 @@ from ..module_utils._text.table import environments_table
 from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.play import Play
 from ..plugin_utils._conduct.variables import checked
-from ..plugin_utils._other_hosts import OtherHosts
 from ..plugin_utils._results import failure_reason
 
 
@@ -34,31 +30,26 @@ class ActionModule(ConductorAction):
         if options["build"] is not None:
             return {"changed": False, "build": to_build(options["build"])}
         environments = listed(settings["session_environments"])
-        found, warnings = images_of(play.others, play.names, environments)
-        play.warn(*warnings)
+        found = images_of(play, environments)
         entries = [with_images(entry, found) for entry in environments]
         return {"changed": False, "environments": entries, "lines": environments_table(entries)}
 
 
-def images_of(hosts: OtherHosts, agents: Sequence[str], environments: Sequence[Json]) -> tuple[List[Json], List[str]]:
-    """The images of the environments that the agents have, and why agents did not answer."""
-
-    def answer(agent: str) -> tuple[List[Json], str]:
-        found: List[Json] = []
-        try:
-            for entry in environments:
-                result = hosts.step(agent, "image.describe", {"name": entry["image"]})
-                if result.get("failed"):
-                    return found, f"{agent}: {failure_reason(result)}"
-                found.append({**arrival.image(result, agent), "reference": entry["image"], "agent": agent})
-        except ComputeError as error:
-            return found, error.message
-        except AnsibleError as error:
-            return found, f"{agent}: {failure_reason({'msg': str(error)})}"
-        return found, ""
-
-    answers = hosts.each(agents, answer)
-    return [image for images, _reason in answers for image in images], [reason for _images, reason in answers if reason]
+def images_of(play: Play, environments: Sequence[Json]) -> List[Json]:
+    """The images of the environments that the agents have. An agent that fails is a warning, and not asked again."""
+    found: List[Json] = []
+    agents = list(play.names)
+    for entry in environments:
+        asked = {"name": entry["image"]}
+        for agent, image in play.answers(
+            agents, "image.describe", lambda _agent, asked=asked: asked, arrival.image
+        ).items():
+            if image.get("failed"):
+                agents.remove(agent)
+                play.warn(failure_reason(image))
+            else:
+                found.append({**image, "reference": entry["image"], "agent": agent})
+    return found
 
 
 def with_images(entry: Json, images: Sequence[Json]) -> Json:

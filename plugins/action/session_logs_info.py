@@ -9,11 +9,7 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, List, Mapping
 
-from ansible.errors import AnsibleError
-
-from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import ComputeError
 from ..module_utils._core.exits import describe_container_exit
 from ..module_utils._planning.growing_log import FollowedLogs
 from ..module_utils._planning.options import OPTIONS
@@ -21,8 +17,7 @@ from ..module_utils._text.views import logs_view
 from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.listing import newest
 from ..plugin_utils._conduct.play import Play
-from ..plugin_utils._other_hosts import OtherHosts
-from ..plugin_utils._results import failure_reason
+from ..plugin_utils._results import cause
 
 # Seconds between two rounds; for which an agent may be silent; and of the longest run.
 PAUSE, PATIENCE, LONGEST = 2.0, 600.0, 86400.0
@@ -41,13 +36,13 @@ class ActionModule(ConductorAction):
         if settings["session_logs_follow"]:
             follow(play, wanted)
             return {"changed": False}
-        return read(play.others, wanted)
+        return read(play, wanted)
 
 
 def follow(play: Play, asked: Json) -> None:
     """Show new lines until the session ends. Of a session that has ended, show the logs that the head has kept."""
     session, wanted, begun = asked["session"], asked["containers"], time.monotonic()
-    rounds = _Rounds(play.others, FollowedLogs(session["id"], wanted, asked["tail"]), agents_of(session, wanted))
+    rounds = _Rounds(play, FollowedLogs(session["id"], wanted, asked["tail"]), agents_of(session, wanted))
     if not rounds.answering:
         _show(play, logs_view(session["logs"], wanted, asked["tail"]))
     while rounds.answering and time.monotonic() - begun < LONGEST:
@@ -66,12 +61,12 @@ def agents_of(session: Json, wanted: List[str]) -> List[str]:
     return list(dict.fromkeys(one["agent"] for one in live if not wanted or one["hostname"] in wanted))
 
 
-def read(hosts: OtherHosts, checked: Json) -> Json:
+def read(play: Play, checked: Json) -> Json:
     """The logs that the head has kept, and those that the agents have."""
     session, wanted = checked["session"], checked["containers"]
     query = {"session": session["id"], "containers": wanted, "tail": checked["tail"]}
     agents = agents_of(session, wanted)
-    answers = dict(zip(agents, hosts.each(agents, lambda agent: _answer(hosts, agent, query))))
+    answers = play.logs(agents, lambda _agent: query)
     logs = [*session["logs"], *(log for answer in answers.values() for log in answer.get("logs") or ())]
     lines = logs_view(logs, wanted, checked["tail"])
     lines += [_silence(agent, answer) for agent, answer in answers.items() if answer.get("failed")]
@@ -83,16 +78,15 @@ def read(hosts: OtherHosts, checked: Json) -> Json:
 class _Rounds:
     """Each round asks every agent that may still have a running container of the session."""
 
-    def __init__(self, hosts: OtherHosts, followed: FollowedLogs, agents: List[str]) -> None:
+    def __init__(self, play: Play, followed: FollowedLogs, agents: List[str]) -> None:
         self.answering = list(agents)
-        self._hosts = hosts
+        self._play = play
         self._followed = followed
         self._silent: Dict[str, float] = {}
 
     def news(self) -> List[str]:
         lines: List[str] = []
-        results = dict(zip(self.answering, self._hosts.each(self.answering, self._ask)))
-        for agent, result in results.items():
+        for agent, result in self._play.logs(self.answering, self._followed.query).items():
             if result.get("failed"):
                 lines += self._of_silent(agent, result)
                 continue
@@ -109,20 +103,6 @@ class _Rounds:
             self.answering.remove(agent)
         return [_silence(agent, result)] if is_new else []
 
-    def _ask(self, agent: str) -> Json:
-        return _answer(self._hosts, agent, self._followed.query(agent))
-
-
-def _answer(hosts: OtherHosts, agent: str, query: Json) -> Json:
-    """The logs of an agent, or a failed result."""
-    try:
-        result = hosts.step(agent, "logs.read", query)
-        return result if result.get("failed") else {"logs": arrival.logs(result, agent)}
-    except ComputeError as error:
-        return {"failed": True, "msg": error.message}
-    except AnsibleError as error:
-        return {"failed": True, "msg": str(error)}
-
 
 def _silence(agent: str, result: Json) -> str:
-    return f"({agent} does not answer: {failure_reason(result).rstrip('.')})"
+    return f"({agent} does not answer: {cause(result).rstrip('.')})"

@@ -42,6 +42,11 @@ def failure_reason(result: Json) -> str:
     return visible(" ".join(str(reason).split())[:_LONGEST])
 
 
+def cause(result: Json) -> str:
+    """Why a call failed, without a remedy, as ``failure_reason`` shows it."""
+    return failure_reason({**result, "msg": result.get("reason") or result.get("msg")})
+
+
 def explained(result: Json, step: str, host: str) -> Json:
     """The result; of a module without one, a failure that names host, cause and remedy. Ansible reports only that JSON is missing."""
     # Ansible adds what the module wrote instead of a result. No step has a key of this name.

@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import time
 
-from ansible.errors import AnsibleError
-
 from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
-from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
 from ...module_utils._planning.batch_result import SILENT_PAUSE, BatchResult, BatchWait
 from ...module_utils._planning.growing_log import GrowingLog
-from .._other_hosts import OtherHosts
 from .play import Play
 from .record import record_result
 
@@ -48,9 +44,9 @@ class _Rounds:
         Rounds without a silent agent need no pause, because the agent of main1 watches the command meanwhile.
         """
         while True:
-            statuses = dict(zip(self._plan.agents, self._play.each(self._plan.agents, self._ask)))
+            statuses = self._play.answers(self._plan.agents, "batch.wait", self._options, arrival.status)
             self._wait = self._wait.after_round(statuses, self._plan.session.on_failure)
-            self._play.each([self._plan.main.agent], self._show_news)
+            self._show_news()
             if self._wait.warning:
                 self._play.say(self._wait.warning)
             self._wait.check_patience(self._plan.session.name)
@@ -58,27 +54,17 @@ class _Rounds:
                 return self._wait.result
             time.sleep(SILENT_PAUSE if self._wait.silent else 0.0)
 
-    def _show_news(self, hosts: OtherHosts, main: str) -> None:
+    def _show_news(self) -> None:
         """What the command has written since the last round. The result does not depend on it."""
-        if main in self._wait.silent:
+        main = self._plan.main
+        if main.agent in self._wait.silent:
             return
-        hostname = self._plan.main.hostname
-        try:
-            found = arrival.logs(hosts.step(main, "logs.read", self._log.query(self._plan.session.id, hostname)), main)
-        except (AnsibleError, ComputeError):
-            return
-        for log in found:
-            for line in self._log.news(hostname, str(log["text"])):
+        query = self._log.query(self._plan.session.id, main.hostname)
+        for log in self._play.logs([main.agent], lambda _agent: query)[main.agent].get("logs") or ():
+            for line in self._log.news(main.hostname, str(log["text"])):
                 self._play.say(line)
 
-    def _ask(self, hosts: OtherHosts, agent: str) -> Json:
-        """The agent's answer, or a failure: it may answer again in the next round, over a new connection."""
+    def _options(self, agent: str) -> Json:
+        """An agent that fails may answer again in the next round, over a new connection."""
         seconds = self._wait.round_seconds if agent == self._plan.main.agent else 0.0
-        try:
-            options = {"plan": self._plan.part(agent), "seconds": seconds}
-            return arrival.status(hosts.step(agent, "batch.wait", options), agent)
-        except ComputeError as error:
-            return {"failed": True, "msg": error.message}
-        except AnsibleError as error:
-            reason = " ".join(str(error).split()).rstrip(".")
-            return {"failed": True, "msg": f"{agent} cannot be reached: {reason}."}
+        return {"plan": self._plan.part(agent), "seconds": seconds}

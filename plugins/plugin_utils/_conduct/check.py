@@ -19,7 +19,7 @@ from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
 from ...module_utils._text.table import check_lines
 from .._other_hosts import OtherHosts
-from .._results import failure_reason
+from .._results import cause
 from .play import Play
 
 
@@ -128,7 +128,7 @@ class _Tests:
         answer = self._step([manager], "remove_network")[manager]
         if answer.get("failed"):
             left = "The overlay network of the check stays on %s until the next check: %s"
-            self._play.warn(left % (manager, _reason(answer)))
+            self._play.warn(left % (manager, cause(answer)))
 
     def _step(self, hosts: Sequence[str], step: str, **params: Any) -> Dict[str, Json]:
         return self._play.tried_on_each(hosts, f"doctor.{step}", lambda _host: {"mark": self._mark, **params})
@@ -149,13 +149,8 @@ def _probe(host: str, answer: Json, reason: str) -> Json:
 def _arrived(answer: Json) -> Json:
     """The answer. Raises ComputeError if it is a failure."""
     if answer.get("failed"):
-        raise ComputeError(_reason(answer))
+        raise ComputeError(cause(answer))
     return answer
-
-
-def _reason(answer: Json) -> str:
-    """Why a step failed. The reason for a host that cannot be reached is without a remedy: a finding has its own."""
-    return failure_reason({**answer, "msg": answer.get("reason") or answer.get("msg")})
 
 
 def _peer(report: Json) -> Json:

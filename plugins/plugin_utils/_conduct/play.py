@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
+from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
@@ -154,11 +155,29 @@ class Play:
     def tried_on_head(self, step: str, params: Json) -> Json:
         return self.tried(self.head, step, {**params, **({"state_dir": self.state_dir} if self.state_dir else {})})
 
-    def each(self, hosts: Sequence[str], function: Callable[[OtherHosts, str], Any]) -> List[Any]:
-        """The value of a function for each host, in order, for rounds that ask again and again."""
-        return self.others.each(hosts, lambda host: function(self.others, host))
+    def answers(
+        self, hosts: Sequence[str], step: str, params: Callable[[str], Json], parse: Callable[[Json, str], Json]
+    ) -> Dict[str, Json]:
+        """What each host answers, parsed, or a failed result. The trace has none of it: rounds ask again and again."""
+
+        def answer(host: str) -> Json:
+            found = self._result(host, "", lambda others, _host: others.step(host, step, params(host)))
+            if found.get("failed"):
+                # The next round is the remedy.
+                return {**found, "msg": f"{host} cannot be reached: {found['reason']}."} if "reason" in found else found
+            try:
+                return parse(found, host)
+            except ComputeError as error:
+                return {"failed": True, "msg": error.message}
+
+        return dict(zip(hosts, self.others.each(hosts, answer)))
+
+    def logs(self, hosts: Sequence[str], query: Callable[[str], Json]) -> Dict[str, Json]:
+        """The C(logs) that each host answers, or a failed result."""
+        return self.answers(hosts, "logs.read", query, lambda found, host: {"logs": arrival.logs(found, host)})
 
     def _result(self, host: str, name: str, call: Callable[[OtherHosts, str], Json]) -> Json:
+        """The result of a call for a host. The trace has it by its name, if it has one."""
         phase, begun = self._phase, time.time()
         try:
             found = call(self.others, host)
@@ -166,8 +185,10 @@ class Play:
             return unreachable(host, str(error))
         except AnsibleError as error:
             return {"failed": True, "msg": f"{host}: {failure_reason({'msg': str(error)})}"}
-        self._note(phase, host, begun, self.others.host(host).taken())
-        self.action._display.v(f"{host}: {name} {time.time() - begun:.1f} s")
+        modules = self.others.host(host).taken()
+        if name:
+            self._note(phase, host, begun, modules)
+            self.action._display.v(f"{host}: {name} {time.time() - begun:.1f} s")
         return found
 
     def _note(self, phase: _Phase, host: str, begun: float, modules: Sequence[Json] = ()) -> None:

@@ -24,7 +24,7 @@ from ...module_utils._planning.catalogue import lacks
 from ...module_utils._text.metrics import metrics_text
 from .._documented import documented
 from .._holder import login
-from .._results import failure_reason
+from .._results import cause
 from .._ssh_route import plugin_of
 from .._whole_file import write
 from .play import Play, StepError
@@ -185,8 +185,7 @@ def of_result(asked: Json, result: Json) -> Json:
     """
     code = (result.get("failure") or {}).get("code")
     if code == "unreachable":
-        # A step that was killed gives a message, but no reason.
-        return {**_lost(asked, {"msg": result.get("reason") or result.get("msg")}, may_return=True), "connected": False}
+        return {**_lost(asked, result, may_return=True), "connected": False}
     if code == "input":
         raise StepError(result)
     if result.get("failed"):
@@ -204,7 +203,7 @@ def _lost(asked: Json, failure: Json, *, may_return: bool) -> Json:
     groups = asked.get("group") or "default"
     group = groups if isinstance(groups, str) else ",".join(groups)
     report = {"name": asked["name"], "group": group, "reachable": False, "may_return": may_return}
-    return {"changed": False, "agent": {**report, "reason": failure_reason(failure)}, "duration": 0.0}
+    return {"changed": False, "agent": {**report, "reason": cause(failure)}, "duration": 0.0}
 
 
 def _asked_of(play: Play, host: str) -> Json:

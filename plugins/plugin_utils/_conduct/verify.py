@@ -5,17 +5,11 @@
 
 from __future__ import annotations
 
-from typing import List
-
-from ansible.errors import AnsibleError
-
-from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
 from ...module_utils._docker.logs import LAST_LINES, joined_lines
 from ...module_utils._ssh.config_files import ssh_port
 from .._artifacts import Artifacts
-from .._other_hosts import OtherHosts
 from .._proof import Proof, seconds_for
 from .._ssh_reachability import SshEndpoint, reach
 from .play import Play
@@ -45,14 +39,9 @@ def _refuse_ended(play: Play, plan: Plan) -> None:
     """Raise an error for a container of the plan that has ended: it will not answer."""
     options = {"session": plan.session.id, "ended": True, "tail": LAST_LINES, "total": _MOST_OF_LOGS, "deadline": 10}
 
-    def logs(hosts: OtherHosts, agent: str) -> List[Json]:
-        try:
-            return list(hosts.step(agent, "logs.read", options).get("logs") or ())
-        except AnsibleError:
-            return []  # The verification itself reports what does not answer.
-
-    for agent, found in zip(plan.agents, play.each(plan.agents, logs)):
-        for log in found:
+    for agent, answer in play.logs(plan.agents, lambda _agent: options).items():
+        # The verification itself reports what does not answer.
+        for log in answer.get("logs") or ():
             values = (log["hostname"], agent, joined_lines(log["text"]).rstrip("."))
             message = "%s: on %s the container ended right after its start; its last lines: %s."
             raise ComputeError(message % values, str(log["hostname"]))

@@ -6,10 +6,8 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
+from conducted import conducted
 
 from ansible_collections.cluster.compute.plugins.action import session_logs_info
 from ansible_collections.cluster.compute.plugins.action.session_logs_info import _Rounds, read
@@ -24,20 +22,15 @@ def log(hostname: str, state: str, *seconds: int) -> Json:
     return {"logs": [{"hostname": hostname, "state": state, "text": text}]}
 
 
-def hosts(step: Any) -> Any:
-    """Hosts whose steps are this function."""
-    return SimpleNamespace(step=step, each=lambda names, function: [function(name) for name in names])
-
-
 def rounds(**answers: list[Json]) -> tuple[_Rounds, list[Json]]:
     """Rounds over agents that give these answers in turn, and the questions."""
     asked: list[Json] = []
 
-    def module(agent: str, _name: str, query: Json) -> Json:
+    def answer(agent: str, query: Json) -> Json:
         asked.append({"agent": agent, **query})
         return answers[agent].pop(0)
 
-    return _Rounds(hosts(module), FollowedLogs("uuid", [], 200), list(answers)), asked
+    return _Rounds(conducted({"logs.read": answer}, *answers), FollowedLogs("uuid", [], 200), list(answers)), asked
 
 
 def test_each_line_of_each_agent_is_shown_once_until_all_containers_have_ended() -> None:
@@ -98,4 +91,4 @@ def test_all_logs_are_shown_in_rank_order_and_after_them_what_cannot_be_read(
     kept = [{"hostname": "sub1", "state": "ended", "text": "bye"}]
     session = {"id": "uuid", "containers": [container("main1", "a"), *lost], "logs": kept}
     asked = {"session": session, "containers": wanted, "tail": 1}
-    assert read(hosts(lambda agent, _name, _query: answers[agent]), asked)["lines"] == lines
+    assert read(conducted({"logs.read": lambda agent, _query: answers[agent]}, "a", "b"), asked)["lines"] == lines
