@@ -37,9 +37,7 @@ def change_apps(play: Play, name: str, params: Json, agents: Mapping[str, str] |
 
     ``agents`` has the agent of each container, if another controller may have moved them since C(session.json) was written.
     """
-    artifacts, document = Artifacts(play.artifacts, name), Shell(play.artifacts, name).document
-    moved = [{**one, "agent": (agents or {}).get(one["hostname"], one["agent"])} for one in document["containers"]]
-    document = {**document, "containers": moved}
+    artifacts, document = Artifacts(play.artifacts, name), _document(play, name, agents or {})
     identity = artifacts.known_identity(str(document["session"]["id"]), name)
     parts = _parts(document, params)
     apps = running([App.from_json(app) for app in params.get("apps") or ()])
@@ -51,6 +49,8 @@ def change_apps(play: Play, name: str, params: Json, agents: Mapping[str, str] |
     with play.phase("apps"):
         result = _on_each(play, name, parts, own)
     if not play.check:
+        # Another command may have changed other apps meanwhile.
+        document = _document(play, name, agents or {})
         removed = [str(one) for one in params.get("remove") or ()]
         relays = {relay["name"]: relay for relay in result["relays"]}
         # A port that was published at the launch stays published.
@@ -60,6 +60,13 @@ def change_apps(play: Play, name: str, params: Json, agents: Mapping[str, str] |
         )
         _keep_urls(artifacts, document, apps, removed, identity)
     return {**result, "lines": _lines(result["apps"], document)}
+
+
+def _document(play: Play, name: str, agents: Mapping[str, str]) -> Json:
+    """C(session.json), with the agents on which the containers are now."""
+    document = Shell(play.artifacts, name).document
+    moved = [{**one, "agent": agents.get(one["hostname"], one["agent"])} for one in document["containers"]]
+    return {**document, "containers": moved}
 
 
 def added_apps(play: Play, plan: Plan, listed: Plan) -> List[Json]:
