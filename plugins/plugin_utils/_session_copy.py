@@ -31,6 +31,14 @@ NOTHING = b"nothing to copy, by rsync"
 _BLOCK = 1 << 16
 _BUSYBOX = RUNTIME_PATH + "/bin/busybox"
 _MOST_COMPLAINT = 1 << 16
+# Runs a program, and ends it when the process that holds the standard input ends, however that happens.
+_HELD = """
+exec 3<&0
+"$@" </dev/null 3<&- &
+child=$!
+{ cat >/dev/null; kill $child; } <&3 3<&- >/dev/null 2>&1 &
+wait $child
+"""
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,8 @@ class Copy:
         connection = " ".join(map(shlex.quote, ["ssh", "-F", self.shell.config, *OPTIONS]))
         flags = ["-rlpt", "--protect-args", "--out-format=%n", "--rsync-path=" + remote, "-e", connection]
         place = f"{host}:{_dotted(self.target)}/"
-        with self._running(["rsync", *flags, "--", self.source, place], stdin=subprocess.DEVNULL) as run:
+        command = ["sh", "-c", _HELD, "sh", "rsync", *flags, "--", self.source, place]
+        with self._running(command, stdin=subprocess.PIPE) as run:
             sent = sum(block.count(b"\n") for block in iter(lambda: pipe(run.process.stdout).read(_BLOCK), b""))
         if run.failed:
             return None if _MISSING.encode() in run.complaint else run.failure(host)
