@@ -9,10 +9,11 @@ import gc
 import shlex
 import time
 from abc import abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Iterable, List, Mapping
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Iterable, List, Mapping
 
-from ansible.errors import AnsibleConnectionFailure
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._core import arrival
@@ -94,13 +95,23 @@ class ComputeAction(ActionBase):
         result: Json = super().run(tmp, task_vars)
         try:
             args = dict(self._task.args)
-            self.given = self.OPTIONS.given(args, task_vars or {}) if self.OPTIONS else {}
+            self.given = self.OPTIONS.given(args, self._values_of(task_vars or {})) if self.OPTIONS else {}
             result.update(self.act(args, task_vars or {}))
         except ComputeError as error:
             result.update(self.failure(error))
         except AnsibleConnectionFailure as error:
             result.update(unreachable(self.where(task_vars or {}), str(error)))
         return result
+
+    def _values_of(self, task_vars: Json) -> Callable[[str], Any]:
+        """The value of a variable of the task by its name; None for one that cannot be templated, which an option replaces."""
+
+        def value(variable: str) -> Any:
+            with suppress(AnsibleError):
+                return self._templar.template(task_vars.get(variable))
+            return None
+
+        return value
 
     def failure(self, error: ComputeError) -> Json:
         """An error as the result. It names an option if that gave the value."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
-from typing import Any, Collection, Dict, Mapping, Tuple
+from typing import Any, Callable, Collection, Dict, Mapping, Tuple
 
 from .._core import value_rules
 from .._core.documents import Json
@@ -71,10 +71,10 @@ class Options:
             "options": variable.options,
         }
 
-    def given(self, args: Mapping[str, Any], variables: Mapping[str, Any]) -> Json:
+    def given(self, args: Mapping[str, Any], value_of: Callable[[str], Any]) -> Json:
         """The options of a task that have a value, by full name of the variable. Raises InputError for an unknown option.
 
-        An option that repeats its variable is left out: an error names the variable then.
+        An option that repeats the value of its variable is left out: an error names the variable then.
         """
         known = self.variables()
         for name in args:
@@ -85,7 +85,7 @@ class Options:
         return {
             option.full_name: value
             for option, value in values
-            if option in self.own or value != variables.get(option.full_name)
+            if option in self.own or value != value_of(option.full_name)
         }
 
     def own_values(self, given: Mapping[str, Any]) -> Json:

@@ -6,13 +6,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible import context
 from ansible.parsing.dataloader import DataLoader
+from samples import plan, request, running_row
+from warm_playbook import run_of_checkout
 
+from ansible_collections.cluster.compute.plugins.module_utils._text.views import session_document
+from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import DOCUMENT, Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._session_files import located
 
 TEXT = """\
@@ -98,3 +103,15 @@ def test_other_variables_have_no_paths_of_the_controller(given: Any) -> None:
 def test_a_variable_of_the_inventory_stays(given: Any) -> None:
     given("@jobs/train.yml")
     assert where("usage_file", "usage.csv") == "usage.csv"
+
+
+def test_a_relative_path_with_a_template_is_relative_to_its_file_too(checkout: Path, tmp_path: Path) -> None:
+    """The role gives the variable as an option of the action."""
+    made = plan(request(), "a")
+    document = session_document(made, running_row(made), "192.0.2.1", {})
+    Artifacts(str(tmp_path / "base"), made.session.name).write_json(DOCUMENT, document)
+    given = {"session_name": made.session.name, "place": "results", "session_copy_source": "{{ place }}/last"}
+    (tmp_path / "copy.yml").write_text(json.dumps({**given, "session_artifacts": str(tmp_path / "base")}))
+    words = ["playbooks/session_copy.yml", "-e", f"@{tmp_path}/copy.yml", "--check"]
+    code, text = run_of_checkout("playbook", words, checkout)
+    assert (code, f"{tmp_path}/results/last would be copied to" in text) == (0, True), text

@@ -36,19 +36,19 @@ def test_a_value_that_an_action_needs_is_required_and_has_no_default() -> None:
 
 
 def test_options_replace_their_variables_and_empty_ones_do_not() -> None:
-    given = OPTIONS["session_exec"].given({"command": "date", "timeout": 5, "containers": None, "output": ""}, {})
+    given = OPTIONS["session_exec"].given({"command": "date", "timeout": 5, "containers": None, "output": ""}, {}.get)
     assert given == {"session_exec_command": "date", "session_exec_timeout": 5}
 
 
 def test_an_error_is_about_the_variable_that_an_option_repeats() -> None:
     variables = {"session_name": "train", "state": "absent"}
-    given = OPTIONS["session"].given({"name": "train", "state": "absent", "count": 2}, variables)
+    given = OPTIONS["session"].given({"name": "train", "state": "absent", "count": 2}, variables.get)
     assert given == {"state": "absent", "session_count": 2}
 
 
 def test_an_unknown_option_is_refused_with_the_one_that_was_meant() -> None:
     with pytest.raises(InputError, match="clustersize: 3: is not an option, but cluster_size is"):
-        OPTIONS["session"].given({"clustersize": 3}, {})
+        OPTIONS["session"].given({"clustersize": 3}, {}.get)
 
 
 def test_an_error_names_the_option_that_gave_the_value() -> None:
