@@ -53,5 +53,4 @@ def conducted(action: ComputeAction, task_vars: Json, conduct: Callable[[Play], 
         result = action.failure(error)
     finally:
         play.close()
-    play.forget_phase()
     return {**result, "lines": [*play.lines, *result.get("lines", ())], "warnings": play.warnings}

@@ -86,14 +86,10 @@ class Play:
         return str((groups.get("head") or groups.get("agents") or self.names or [""])[0])
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections. No phase is in progress any more."""
         self.others.close()
-
-    def forget_phase(self) -> None:
-        """No phase is in progress any more."""
-        if TERMINAL.phase:
-            with suppress(OSError):
-                os.unlink(TERMINAL.phase)
+        with suppress(OSError):
+            os.unlink(TERMINAL.phase)
 
     # Variables
 
