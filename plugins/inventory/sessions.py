@@ -15,6 +15,7 @@ description:
   - A host is named C(session.hostname), as in C(train.sub1), and is a member of the groups C(session_train) and C(role_sub).
   - Each session has SSH connections of its own. Hosts of the same name in two sessions never share a connection.
   - The plugin contacts no host. The playbook C(sessions.yml) shows which containers run.
+  - A session whose directory belongs to another user is left out, because ssh would read a configuration of that user.
 notes:
   - The name of the inventory file must end in C(sessions.yml) or C(sessions.yaml).
   - Ansible ignores an inventory that it cannot parse unless C(any_unparsed_is_failed) is set in the section C([inventory])
