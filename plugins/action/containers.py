@@ -72,5 +72,5 @@ class ActionModule(ComputeAction):
         if result.get("failed"):
             own.forget()
             return result
-        route = ssh_route.route_to(plan.main.agent, address, task_vars)
+        route = ssh_route.route_to(plan.main.agent, address, task_vars, self._task)
         return own.keep(result, route, check=self._task.check_mode, diff=self._task.diff)

@@ -31,39 +31,39 @@ class Route:
     proxy: str = ""
 
 
-def route_to(host: str, address: str, task_vars: Json) -> Route:
+def route_to(host: str, address: str, task_vars: Json, task: Any) -> Route:
     """The route of the controller's ssh to the address of a host: the inventory may name jump hosts for it."""
     hostvars: Mapping[str, Any] = task_vars.get("hostvars") or {}
-    return route_by(address, hostvars[host]) if host in hostvars else Route(address)
+    return route_by(address, hostvars[host], task.connection) if host in hostvars else Route(address)
 
 
-def addresses(task_vars: Json) -> Dict[str, str]:
+def addresses(task_vars: Json, task: Any) -> Dict[str, str]:
     """The address of each agent of the play, as the controller reaches it."""
-    return {str(host): address_of(str(host), task_vars) for host in task_vars.get("ansible_play_hosts_all") or ()}
+    return {str(host): address_of(str(host), task_vars, task) for host in task_vars.get("ansible_play_hosts_all") or ()}
 
 
-def address_of(host: str, task_vars: Json) -> str:
+def address_of(host: str, task_vars: Json, task: Any) -> str:
     """The address at which the controller reaches a host of the inventory."""
     hostvars: Mapping[str, Any] = task_vars.get("hostvars") or {}
     if host not in hostvars:
         return host
     variables = hostvars[host]
-    is_here = plugin_of(variables.get("ansible_connection")) == "local"
+    is_here = plugin_of(variables.get("ansible_connection"), task.connection) == "local"
     return "127.0.0.1" if is_here else str(variables.get("ansible_host") or host)
 
 
-def plugin_of(connection: object) -> str:
-    """The connection plugin of a host, without its collection, from the variable of the host.
+def plugin_of(variable: object, keyword: object = None) -> str:
+    """The connection plugin of a host, without its collection: the host's variable names it, or else the keyword of the task.
 
-    >>> plugin_of("ansible.builtin.local"), plugin_of(None)
-    ('local', 'ssh')
+    >>> plugin_of("ansible.builtin.local", "ssh"), plugin_of(None, "local"), plugin_of(None)
+    ('local', 'local', 'ssh')
     """
-    return str(connection or "ssh").rpartition(".")[2]
+    return str(variable or keyword or "ssh").rpartition(".")[2]
 
 
-def route_by(address: str, variables: Mapping[str, Any]) -> Route:
-    """The route to a host with these inventory variables."""
-    if plugin_of(variables.get("ansible_connection")) not in _BY_SSH:
+def route_by(address: str, variables: Mapping[str, Any], keyword: object = None) -> Route:
+    """The route to a host with these inventory variables, by the connection that they or the keyword of the task name."""
+    if plugin_of(variables.get("ansible_connection"), keyword) not in _BY_SSH:
         return Route(address)
     arguments = _arguments(variables)
     settings = _settings([*arguments, address])

@@ -103,7 +103,7 @@ def conducted(
         said.extend([] if stderr else [line])
 
     action = SimpleNamespace(
-        _task=SimpleNamespace(check_mode=check, diff=diff, delegate_to=None),
+        _task=SimpleNamespace(check_mode=check, diff=diff, delegate_to=None, connection="ssh"),
         _templar=SimpleNamespace(template=lambda value: value),
         given={},
         value=lambda name, task_vars: task_vars.get(name),

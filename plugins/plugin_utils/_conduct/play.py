@@ -103,11 +103,11 @@ class Play:
 
     def address_of(self, host: str) -> str:
         """The address at which the controller reaches a host of the inventory."""
-        return ssh_route.address_of(host, self.task_vars)
+        return ssh_route.address_of(host, self.task_vars, self.action._task)
 
     def route_to(self, host: str, address: str = "") -> ssh_route.Route:
         """The route of the controller's ssh to a host: the inventory may name jump hosts for it."""
-        return ssh_route.route_to(host, address or self.address_of(host), self.task_vars)
+        return ssh_route.route_to(host, address or self.address_of(host), self.task_vars, self.action._task)
 
     # Steps
 

@@ -211,7 +211,7 @@ def _asked_of(play: Play, host: str) -> Json:
     for option, (variable, default) in _OF_HOST.items():
         value = play.of_host(host, variable)
         found[option] = default if value is None else value
-    is_here = plugin_of(play.of_host(host, "ansible_connection")) == "local"
+    is_here = plugin_of(play.of_host(host, "ansible_connection"), play.action._task.connection) == "local"
     publish = play.of_host(host, "agent_publish")
     found["publish"] = publish if publish is not None else ("127.0.0.1" if is_here else "0.0.0.0")
     found["address"] = str(play.of_host(host, "ansible_host") or host)

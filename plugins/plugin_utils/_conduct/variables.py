@@ -121,7 +121,7 @@ def _of_launch(action: ComputeAction, values: Json, settings: Json, task_vars: J
     read_secrets(requests[0].secrets, values.get(SECRETS), action._loader)
     return {
         "requests": [request.to_json() for request in requests],
-        "last_check": _last_check(settings, task_vars),
+        "last_check": _last_check(action, settings, task_vars),
         "paths": checked_folders(requests[0]),
     }
 
@@ -242,11 +242,11 @@ def _chosen_group(values: Json, groups: List[str]) -> Any:
     return given
 
 
-def _last_check(settings: Json, task_vars: Json) -> Json | None:
+def _last_check(action: ComputeAction, settings: Json, task_vars: Json) -> Json | None:
     """The last check of these agents, for a launch with a preflight; None without, or if it is missing or too old."""
     if not settings["session_preflight"]:
         return None
-    agents = addresses(task_vars)
+    agents = addresses(task_vars, action._task)
     return last_check.read(str(settings["session_artifacts"] or ""), agents, float(settings["session_preflight_age"]))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import doctest
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ def test_its_own_examples() -> None:
     ],
 )
 def test_the_address_of_an_agent_follows_from_its_connection(variables: dict[str, Any], address: str) -> None:
-    assert address_of("agent1", {"hostvars": {"agent1": variables}}) == address
+    assert address_of("agent1", {"hostvars": {"agent1": variables}}, SimpleNamespace(connection="ssh")) == address
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,22 @@ def test_a_host_whose_name_no_report_can_have_is_an_agent_that_gets_nothing(name
 
 
 @pytest.mark.parametrize(
-    ("connection", "publish"),
-    [("local", "127.0.0.1"), ("ansible.builtin.local", "127.0.0.1"), ("ssh", "0.0.0.0"), (None, "0.0.0.0")],
+    ("keyword", "variable", "is_here"),
+    [
+        ("ssh", "local", True),
+        ("ssh", "ansible.builtin.local", True),
+        ("ssh", None, False),
+        ("local", None, True),
+        ("local", "ssh", False),
+    ],
 )
-def test_an_agent_on_this_machine_publishes_on_its_loopback_address(connection: str | None, publish: str) -> None:
-    inventory = {"a": {"ansible_connection": connection}}
+def test_an_agent_on_this_machine_publishes_on_its_loopback_address(
+    keyword: str, variable: str | None, is_here: bool
+) -> None:
+    """The keyword is that of the task or its play, or the option -c of the command line."""
+    inventory = {"a": {"ansible_connection": variable}}
     play = conducted({"report.collect": {"agent": {"name": "a", "reachable": True}}}, "a", inventory=inventory)
+    play.action._task.connection = keyword
     collect_reports(play)
-    assert [one["options"]["publish"] for one in options_of(play, "report.collect")] == [publish]
+    [asked] = options_of(play, "report.collect")
+    assert (asked["options"]["publish"] == "127.0.0.1", play.address_of("a") == "127.0.0.1") == (is_here, is_here)
