@@ -180,9 +180,7 @@ class OtherHosts:
 
     def each(self, names: Sequence[str], function: Callable[[str], Value]) -> List[Value]:
         """The function's value for each host, in order; raises the error of the first host that has one."""
-        asked = [(name, _context_of_a_thread()) for name in names]
-        most = max(PARALLEL, int(context.CLIARGS.get("forks") or 0))
-        return run_all(lambda item: item[1].run(self._called, function, item[0]), asked, most)
+        return _in_threads(names, lambda name: self._called(function, name))
 
     def counted(self, names: Sequence[str], function: Callable[[str], Value]) -> Dict[str, Value]:
         """The function's value by host. The callback shows how many hosts have ended."""
@@ -219,8 +217,7 @@ class OtherHosts:
             return self._open[name]
 
     def close(self) -> None:
-        for name in list(self._open):
-            self._close(name)
+        _in_threads(list(self._open), self._close)
 
     def _called(self, function: Callable[[str], Value], name: str) -> Value:
         if os.getppid() != self._parent:
@@ -233,6 +230,12 @@ class OtherHosts:
         if other is not None:
             with suppress(AnsibleError):
                 other.close()
+
+
+def _in_threads(names: Sequence[str], function: Callable[[str], Value]) -> List[Value]:
+    asked = [(name, _context_of_a_thread()) for name in names]
+    most = max(PARALLEL, int(context.CLIARGS.get("forks") or 0))
+    return run_all(lambda item: item[1].run(function, item[0]), asked, most)
 
 
 def _context_of_a_thread() -> Context:

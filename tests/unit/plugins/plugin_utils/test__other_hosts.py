@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,14 @@ def test_each_host_is_asked_in_order_and_closed(hosts: other_hosts.OtherHosts) -
     assert results["a"]["asked"] == ["containers.created", {"network": True}]
     hosts.close()
     assert sorted(Host.closed) == ["a", "b"]
+
+
+def test_hosts_are_closed_at_the_same_time(hosts: other_hosts.OtherHosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each may remove a directory over a slow connection, or over one that is lost."""
+    both = threading.Barrier(2)
+    monkeypatch.setattr(Host, "close", lambda _host: both.wait(10))
+    hosts.each(["a", "b"], hosts.host)
+    hosts.close()
 
 
 def test_the_hosts_that_have_ended_are_counted(
