@@ -13,6 +13,7 @@ from typing import Any, List, Mapping
 
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import TakenError, visible
+from ._transfer_watch import write_whole
 
 # Codes of failures that come before those that follow from them.
 CAUSES = frozenset({"unreachable"})
@@ -130,11 +131,14 @@ def _code(result: Json) -> str:
 
 
 def write_result(task: Any, result: Json) -> None:
-    """Write the result of a task to the directory that the environment names, by the name of its module."""
+    """Write the result of a task to the directory that the environment names, by the name of its module. A failure is a warning."""
     directory = os.environ.get(VARIABLE)
     if not directory or task.no_log:
         return
     kept = {name: value for name, value in result.items() if name not in _FOR_PEOPLE and not name.startswith("_")}
     path = os.path.join(directory, str(task.action).rpartition(".")[2] + ".json")
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(kept, file)
+    try:
+        write_whole(path, json.dumps(kept))
+    except OSError as error:
+        warning = f"The result cannot be written to {path}: {error.strerror}."
+        result["warnings"] = [*(result.get("warnings") or ()), warning]

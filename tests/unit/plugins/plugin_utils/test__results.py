@@ -141,6 +141,17 @@ def test_a_result_is_written_without_what_is_for_people(tmp_path: Path, monkeypa
     assert (file.name, json.loads(file.read_text())) == ("session.json", {"changed": True, "sessions": []})
 
 
+def test_a_result_that_cannot_be_written_is_still_that_of_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk may be full, or the directory gone with its command."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "gone"))
+    result: dict[str, Any] = {"changed": True, "warnings": ["one"]}
+    write_result(SimpleNamespace(action="cluster.compute.session", no_log=False), result)
+    path = tmp_path / "gone/session.json"
+    assert result["warnings"] == ["one", f"The result cannot be written to {path}: No such file or directory."]
+
+
 def test_a_result_that_is_not_for_logs_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     write_result(SimpleNamespace(action="cluster.compute.session", no_log=True), RESULT)
