@@ -292,3 +292,11 @@ def test_every_test_that_the_audit_names_exists() -> None:
         text = file.read_text() if file.exists() else ""
         lost += [f"{path} {name}" for name in re.findall(r"test_\w+", tests) or [""] if f"def {name}" not in text]
     assert lost == []
+
+
+def test_lines_that_a_task_shows_stay_a_text() -> None:
+    """Before 2.19, ansible-core takes a text that looks like JSON, such as sessions_format=json gives, for a dictionary or a list."""
+    files = [*(ROOT / "playbooks").glob("*.yml"), *(ROOT / "roles").glob("*/tasks/*.yml")]
+    shown = [line for file in files for line in file.read_text().splitlines() if "lines | join(" in line]
+    assert shown
+    assert [line for line in shown if "| string }}" not in line] == []

@@ -80,11 +80,14 @@ def test_a_run_whose_output_is_lost_goes_on_to_its_end(lost: str, checkout: Path
     own = [word for name, value in given.items() for word in ("-e", f"{name}={value}")]
     words = ["-i", "playbooks/inventory/local.yml", "playbooks/sessions.yml", *own]
     command = [sys.executable, "-m", "ansible", "playbook", *words]
+    own_callback = {**os.environ, "ANSIBLE_STDOUT_CALLBACK": "cluster.compute.progress"}
     reading, writing = os.pipe()
     os.close(reading)
     with open(writing, "wb") as pipe, open("/dev/full", "wb") as full:
         output = pipe if lost == "pipe" else full
-        done = subprocess.run(command, cwd=checkout, stdout=output, stderr=output, timeout=120, check=False)
+        done = subprocess.run(
+            command, cwd=checkout, env=own_callback, stdout=output, stderr=output, timeout=120, check=False
+        )
     assert done.returncode == 0
     assert (tmp_path / "list").exists()
 

@@ -35,7 +35,8 @@ def test_the_garbage_collector_of_a_worker_looks_at_nothing_that_was_imported() 
 
 
 # A host on which no process stays for further steps.
-NO_PIPELINE = SimpleNamespace(is_pipelining_enabled=lambda _is_async: False)
+# ansible-core asks in one way or the other.
+NO_PIPELINE = SimpleNamespace(is_pipelining_enabled=lambda _is_async: False, get_option=lambda _name: False)
 HOSTVARS = {"head": {"agent_docker_host": "tcp://head"}, "plain": {}}
 
 
@@ -55,7 +56,7 @@ def test_a_module_asks_the_engine_of_the_host_it_runs_on(
     delegate: str | None, own: str | None, named: str, engine: str | None
 ) -> None:
     task = SimpleNamespace(delegate_to=delegate, async_val=0, environment=[])
-    connection = SimpleNamespace(transport="ssh", become=None, is_pipelining_enabled=lambda _is_async: False)
+    connection = SimpleNamespace(transport="ssh", become=None, **vars(NO_PIPELINE))
     action = Asked(task, connection, None, None, SimpleNamespace(template=lambda text: text), None)
     given = {"docker_host": named} if named else {}
     task_vars = {"hostvars": HOSTVARS, **({} if own is None else {"agent_docker_host": own})}
