@@ -36,7 +36,13 @@ def test_the_garbage_collector_of_a_worker_looks_at_nothing_that_was_imported() 
 
 # A host on which no process stays for further steps.
 # ansible-core asks in one way or the other.
-NO_PIPELINE = SimpleNamespace(is_pipelining_enabled=lambda _is_async: False, get_option=lambda _name: False)
+NO_PIPELINE = SimpleNamespace(
+    is_pipelining_enabled=lambda _is_async: False,
+    get_option=lambda _name: False,
+    has_pipelining=False,
+    always_pipeline_modules=False,
+    become=None,
+)
 HOSTVARS = {"head": {"agent_docker_host": "tcp://head"}, "plain": {}}
 
 
@@ -56,7 +62,7 @@ def test_a_module_asks_the_engine_of_the_host_it_runs_on(
     delegate: str | None, own: str | None, named: str, engine: str | None
 ) -> None:
     task = SimpleNamespace(delegate_to=delegate, async_val=0, environment=[])
-    connection = SimpleNamespace(transport="ssh", become=None, **vars(NO_PIPELINE))
+    connection = SimpleNamespace(transport="ssh", **vars(NO_PIPELINE))
     action = Asked(task, connection, None, None, SimpleNamespace(template=lambda text: text), None)
     given = {"docker_host": named} if named else {}
     task_vars = {"hostvars": HOSTVARS, **({} if own is None else {"agent_docker_host": own})}
