@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from conducted import conducted, options_of
@@ -103,17 +104,17 @@ def test_a_folder_of_the_user_is_left_alone(tmp_path: Path) -> None:
 
 def test_the_store_knows_which_sessions_have_ended(tmp_path: Path) -> None:
     folder = tmp_path / "store"
+    _unknown, waits, cancelled, retired = known = [str(uuid4()) for _number in range(4)]
     store = Store(str(folder))
     with store.transaction(keep=True):
-        for name in ("waits", "cancelled", "retired"):
-            store.add(Row(name, name, "alice", "default", "PENDING", request=request()), 1.0, "")
-        for name in ("cancelled", "retired"):
-            store.change(store.need(name), "CANCELLED", 2.0, "")
-        retire(store, ["retired"], 3.0)
+        for name, identity in (("waits", waits), ("cancelled", cancelled), ("retired", retired)):
+            store.add(Row(identity, name, "alice", "default", "PENDING", request=request(name=name)), 1.0, "")
+        for identity in (cancelled, retired):
+            store.change(store.need(identity), "CANCELLED", 2.0, "")
+        retire(store, [retired], 3.0)
     store.close()
-    known = ["unknown", "waits", "cancelled", "retired"]
     result = session.record(Head(str(folder)), "terminating", {}, name="train", owner="alice", folders=known)
-    assert (result["session"], result["ended_folders"]) == ({}, ["cancelled", "retired"])
+    assert (result["session"], result["ended_folders"]) == ({}, [cancelled, retired])
 
 
 @pytest.mark.parametrize("kept", [False, True])
