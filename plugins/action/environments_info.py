@@ -46,7 +46,8 @@ def images_of(play: Play, environments: Sequence[Json]) -> List[Json]:
         ).items():
             if image.get("failed"):
                 agents.remove(agent)
-                play.warn(failure_reason(image))
+                reason = failure_reason(image)
+                play.warn(reason if agent in reason else f"{agent}: {reason}")
             else:
                 found.append({**image, "reference": entry["image"], "agent": agent})
     return found

@@ -25,7 +25,7 @@ options:
 options:
   artifacts:
     description:
-      - The folder on the controller that holds a folder for each session.
+      - The directory on the controller that holds a directory for each session.
       - If not set, C(~/.cluster-compute).
     type: path
   address:

@@ -13,8 +13,8 @@ class ModuleDocFragment:
 options:
   state_dir:
     description:
-      - The store's folder on the head.
+      - The store's directory on the head.
       - The default is C(/var/lib/cluster-compute), which the role P(cluster.compute.agent#role) shares with the users of the engine.
-      - Any other folder is created with mode 0700. If it exists, it must be private, shared by root, or contain a store.
+      - Any other directory is created with mode 0700. If it exists, it must be private, shared by root, or contain a store.
     type: path
 """

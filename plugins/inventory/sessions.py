@@ -56,6 +56,7 @@ keyed_groups:
 import hashlib
 import os
 import shlex
+import stat
 from contextlib import suppress
 from typing import Any, Dict, Iterator, List
 
@@ -139,10 +140,12 @@ def _control_path(session_id: str, hostname: str) -> str:
 
 
 def _documents(base: str, wanted: List[str]) -> Dict[str, Any]:
-    """The document of each session that runs and is wanted, by name: without names, of all."""
-    names = [name for name in (os.listdir(base) if os.path.isdir(base) else []) if not wanted or name in wanted]
-    contents = {name: _content(base, name) for name in names}
+    """The document of each session that runs and is wanted, by name: without names, of all sessions of this user."""
+    listed = os.listdir(base) if os.path.isdir(base) else []
+    names = [name for name in listed if (name in wanted if wanted else _is_own(os.path.join(base, name)))]
     try:
+        # None during its launch.
+        contents = {name: Artifacts(base, name).read(DOCUMENT) for name in names}
         return {
             name: arrival.session_document(content, os.path.join(base, name, DOCUMENT))
             for name, content in contents.items()
@@ -152,14 +155,12 @@ def _documents(base: str, wanted: List[str]) -> Dict[str, Any]:
         raise AnsibleParserError(error.message) from error
 
 
-def _content(base: str, name: str) -> bytes | None:
-    """A session's document, or None during its launch and for other files in the directory.
-
-    The directory of another user is no session: ssh would read a configuration from it, which can name any program.
-    """
-    with suppress(ComputeError):
-        return Artifacts(base, name).read(DOCUMENT)
-    return None
+def _is_own(path: str) -> bool:
+    """Whether it is a directory of this user: ssh would read a configuration of another one, which can name any program."""
+    with suppress(FileNotFoundError):
+        status = os.lstat(path)
+        return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+    return False
 
 
 def _unevaluated(value: Any) -> Any:

@@ -11,7 +11,7 @@ description:
 options:
   name: {description: The agent's name in the inventory., type: str, required: true}
   image: {description: An image to look for on the engine., type: str, default: ""}
-  paths: {description: Folders and files to look for on the host., type: list, elements: str, default: []}
+  paths: {description: Directories and files to look for on the host., type: list, elements: str, default: []}
   measure:
     description: Whether to measure what each running container and each GPU uses now. This takes at least half a second.
     type: bool

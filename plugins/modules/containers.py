@@ -153,7 +153,7 @@ installed:
   elements: str
   sample: [main1, sub1]
 artifacts:
-  description: The session's folder on the controller.
+  description: The session's directory on the controller.
   returned: if O(install_ssh=true)
   type: str
   sample: /home/alice/.cluster-compute/train

@@ -6,7 +6,7 @@ DOCUMENTATION = r"""
 module: session_copy
 short_description: Copy files to the containers of a session, or from them
 description:
-  - Copies a file or a folder to all containers of a session, or to some of them, or from them into a folder for each container.
+  - Copies a file or a directory to all containers of a session, or to some of them, or from them into a directory for each container.
   - Connects from the controller with the C(ssh_config) that the launch has left there. Host keys are checked strictly.
   - To a container, it uses C(rsync) if the controller and the image have it, else a tar stream, for which the image needs nothing.
   - From a container, it reads a tar stream. Links and devices are left out, and no symlink of the controller is followed.
@@ -31,7 +31,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Copy a folder into the home of every container
+- name: Copy a directory into the home of every container
   cluster.compute.session_copy:
     name: train
     source: scripts

@@ -16,7 +16,7 @@ description:
   - A certificate authority of the session or set signs each host key, so that strict host key checking works everywhere, and a
     new container requires no change in the others.
   - Entries are added to the image's accounts, known hosts, client configuration and C(/etc/hosts). Existing entries are kept.
-  - Nothing is written to a folder that is mounted into a container.
+  - Nothing is written to a directory that is mounted into a container.
   - With O(plan), C(ssh_config), C(id_container) and C(known_hosts) are stored below O(artifacts) on the controller, so that
     C(ssh -F ssh_config main1) works, and C(ssh -F ssh_config sub1) through C(main1).
   - The task runs once, for all hosts of the play.

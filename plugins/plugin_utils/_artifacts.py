@@ -48,7 +48,7 @@ class Artifacts:
 
     def __init__(self, base: str, name: str) -> None:
         if not name or "/" in name or name.startswith("."):
-            raise InputError("session_name", name, "must be a plain folder name")
+            raise InputError("session_name", name, "must be a plain directory name")
         self.base = base_of(base)
         self.folder = os.path.join(self.base, name)
 
@@ -62,7 +62,7 @@ class Artifacts:
         if not secret:
             return None
         if owner != session:
-            message = "%s belongs to session %s; choose another name, or set session_artifacts to another folder."
+            message = "%s belongs to session %s; choose another name, or set session_artifacts to another directory."
             raise ComputeError(message % (self.folder, owner))
         return Identity(secret, session)
 
@@ -88,7 +88,7 @@ class Artifacts:
         except OSError:
             return  # it does not exist, or cannot be read: a later write reports that
         if strange:
-            rule = "the folder %s has that name and contains %s; choose another name, or set session_artifacts to another folder"
+            rule = "the directory %s has that name and contains %s; choose another name, or set session_artifacts to another directory"
             raise InputError("session_name", os.path.basename(self.folder), rule % (self.folder, strange[0]))
 
     def _secret(self) -> Tuple[bytes, str]:
@@ -190,7 +190,7 @@ class Artifacts:
     def _guard(self, folder: int, mend: bool) -> None:
         status = os.fstat(folder)
         if status.st_uid != os.geteuid():
-            raise ComputeError(f"{self.folder} belongs to another user; set session_artifacts to another folder.")
+            raise ComputeError(f"{self.folder} belongs to another user; set session_artifacts to another directory.")
         if mend and stat.S_IMODE(status.st_mode) != 0o700:
             os.fchmod(folder, 0o700)
 
@@ -212,7 +212,7 @@ class Artifacts:
         path = os.path.join(self.folder, name).rstrip("/")
         reason = error.strerror or str(error)
         return ComputeError(
-            f"{path} cannot be used: {reason}; correct that, or set session_artifacts to another folder."
+            f"{path} cannot be used: {reason}; correct that, or set session_artifacts to another directory."
         )
 
 

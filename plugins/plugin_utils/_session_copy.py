@@ -53,14 +53,14 @@ class Copy:
     def to_all(self, hosts: Sequence[str]) -> List[Answer]:
         """To every container; a failure in one does not end the others."""
         if not os.path.lexists(self.source):
-            raise InputError("session_copy_source", self.source, "there is no such file or folder on the controller")
+            raise InputError("session_copy_source", self.source, "there is no such file or directory on the controller")
         return self._each(self._to, hosts)
 
     def from_all(self, hosts: Sequence[str]) -> List[Answer]:
         """From every container, into a folder of its name."""
         name = posixpath.basename(self.source)
         if name in ("", ".", ".."):
-            raise InputError("session_copy_source", self.source, "must end in the name of a file or folder")
+            raise InputError("session_copy_source", self.source, "must end in the name of a file or directory")
         return self._each(self._from, hosts)
 
     def _each(self, copy: Any, hosts: Sequence[str]) -> List[Answer]:

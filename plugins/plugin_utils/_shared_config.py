@@ -42,7 +42,7 @@ def update(base: str) -> str:
 
 def _replace(handle: int, folder: str, path: str) -> str:
     if os.fstat(handle).st_uid != os.geteuid():
-        return _warning(path, "its folder belongs to another user")
+        return _warning(path, "its directory belongs to another user")
     before = _content(handle)
     if before is not None and not before.startswith(MARK.encode()):
         return _warning(path, "it is a file of yours")

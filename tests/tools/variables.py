@@ -60,7 +60,7 @@ ENTRY_POINTS = {
         "variable C(session_executed).",
     ),
     "copy": (
-        "Copy a file or a folder to the containers of a session, or from them",
+        "Copy a file or a directory to the containers of a session, or from them",
         "Runs on the controller that launched the session, over the SSH configuration of the session.",
     ),
     "apps": (

@@ -45,7 +45,7 @@ def _list(asked: argparse.Namespace) -> int:
 
 def _add(asked: argparse.Namespace) -> int:
     [file, *_] = map(Path, [*asked.inventory[-1:], *filter(os.path.exists, places.FOUND), HOSTS])
-    if not asked.inventory and os.environ.get("ANSIBLE_INVENTORY", "") not in ("", str(file)):
+    if not asked.inventory and os.path.abspath(os.environ.get("ANSIBLE_INVENTORY") or file) != os.path.abspath(file):
         raise MisuseError(f"later commands read the inventory of ANSIBLE_INVENTORY, not {file}: unset it, or use -i")
     entries, asked.inventory = entries_of(asked.addresses, asked.host or ""), [str(file)]
     if asked.show:

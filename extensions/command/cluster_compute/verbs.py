@@ -109,7 +109,7 @@ VERBS: Dict[str, Verb] = {
         runs="environments environments_info",
     ),
     "hosts": Verb(
-        "add [USER@]ADDRESS … adds hosts to hosts.yml and makes them agents; ls shows them; provision makes all agents",
+        "add [USER@]ADDRESS … adds hosts to the inventory and makes them agents; ls shows them; provision makes all agents",
         argument("action", choices=("add", "ls", "provision")),
         argument("addresses", nargs="*", metavar="[USER@]ADDRESS"),
         option("--name NAME", "host", "name of the host in the inventory; its address if left out"),

@@ -229,7 +229,7 @@ def _folders(report: Json, _required: Requirements) -> Verdict:
     """The folders of this host that its sessions mount."""
     silent = report["silent_folders"]
     found = f"no answer from {', '.join(silent)}" if silent else "all data directories in use respond"
-    return verdict(found, silent, "check the file server, and mount the folder there again")
+    return verdict(found, silent, "check the file server, and mount the directory there again")
 
 
 def _mtu(report: Json, _required: Requirements) -> Verdict:

@@ -45,7 +45,7 @@ def find_marks(marks: Dict[str, Json], token: str, agent: str, patience: float, 
         look = partial(_in_time, partial(_is_here, folder, mark, token), folder, agent, seconds)
         if not wait_until(look, deadline, _INTERVAL, _INTERVAL):
             message = (
-                "session_mounts: {}: on {} it is another folder than on {}; mount the same folder on every agent, or "
+                "session_mounts: {}: on {} it is another directory than on {}; mount the same directory on every agent, or "
                 "use an NFS mount.".format(folder, agent, mark["agent"])
             )
             raise ConflictError(message, agent)
@@ -111,7 +111,7 @@ def _written(
     try:
         mark, new = _in_time(partial(_write, opening, token), folder, agent, seconds)
     except OSError as error:
-        raise InputError("session_mounts", folder, f"it must be a folder: {error.strerror}") from error
+        raise InputError("session_mounts", folder, f"it must be a directory: {error.strerror}") from error
     return mark, new
 
 

@@ -50,11 +50,12 @@ class SwarmEngine(Engine):
         with self._asking("list the nodes of its Swarm") as client:
             return {node["ID"]: node for node in client.nodes()}
 
-    def set_role(self, identity: str, role: str) -> None:
-        with self._asking(f"make node {identity} a {role}") as client:
+    def set_role(self, listed: Json, role: str) -> None:
+        name = (listed.get("Description") or {}).get("Hostname") or listed["ID"]
+        with self._asking(f"make node {name} a {role}") as client:
             # A node's version changes with its heartbeats, so each try reads it again.
-            node = client.inspect_node(identity)
-            client.update_node(identity, node["Version"]["Index"], {**node["Spec"], "Role": role})
+            node = client.inspect_node(listed["ID"])
+            client.update_node(node["ID"], node["Version"]["Index"], {**node["Spec"], "Role": role})
 
     def remove_node(self, node: str) -> None:
         with self._asking(f"remove node {node} from its Swarm") as client:
@@ -106,7 +107,7 @@ def set_roles(engine: SwarmEngine, nodes: Sequence[str], role: str, deadline: fl
     listed = engine.nodes()
     wanted = [node for node in nodes if node in listed and listed[node]["Spec"].get("Role") != role]
     for node in [] if check else wanted:
-        persist(partial(engine.set_role, node, role), deadline)
+        persist(partial(engine.set_role, listed[node], role), deadline)
         _await_role(engine, node, role, deadline)
     return wanted
 

@@ -85,9 +85,11 @@ def silence(folder: str, agent: str) -> str:
     """A sentence for users about a data folder that does not answer.
 
     >>> silence("/srv/data", "node1")
-    'session_mounts: /srv/data: it does not answer on node1; check the file server, and mount the folder there again.'
+    'session_mounts: /srv/data: it does not answer on node1; check the file server, and mount the directory there again.'
     """
-    message = "session_mounts: %s: it does not answer on %s; check the file server, and mount the folder there again."
+    message = (
+        "session_mounts: %s: it does not answer on %s; check the file server, and mount the directory there again."
+    )
     return message % (folder, agent)
 
 

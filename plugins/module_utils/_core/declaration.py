@@ -107,7 +107,7 @@ class ContainerSettings:
     disk: int = declared(
         "str",
         "0",
-        "Size of each container's own files, data folders excluded. V(0) sets no limit. The storage driver must support it: "
+        "Size of each container's own files, data directories excluded. V(0) sets no limit. The storage driver must support it: "
         "C(overlay2) on XFS with project quotas, C(btrfs) or C(zfs).",
         check_disk,
     )
@@ -115,8 +115,8 @@ class ContainerSettings:
         "Programs in containers gain no privileges from setuid files, so C(sudo) and C(su) do not work.",
     )
     read_only_root: bool = declared_flag(
-        "No user, not even root in a container, can change the programs, libraries and other files of the image. The folders C(/etc), "
-        "C(/home), C(/job), C(/var/log), C(/tmp), C(/var/tmp), C(/run) and the data folders stay writable.",
+        "No user, not even root in a container, can change the programs, libraries and other files of the image. The directories "
+        "C(/etc), C(/home), C(/job), C(/var/log), C(/tmp), C(/var/tmp), C(/run) and the data directories stay writable.",
     )
     rdma: bool = declared_flag(
         "Containers get the RDMA devices of their agents (C(/dev/infiniband)), and as much locked memory as the engine can give. The "

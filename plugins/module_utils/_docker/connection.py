@@ -232,7 +232,7 @@ _ADVICE = (
     (r"unknown device|nvidia-container-cli", "check the GPUs that this agent declares"),
     (r"failed to mount local volume", "check the options of that mount, and that the host can mount it"),
     (r"gathering device information|no such device", "use a device that exists there"),
-    (r"bind source path does not exist", "create that folder on the agent"),
+    (r"bind source path does not exist", "create that directory on the agent"),
     (r"range of cpus|requested cpus are not available", "ask for fewer CPUs"),
     (r"minimum memory limit", "ask for more memory"),
     (r"error setting rlimit", "restart its engine with higher limits"),

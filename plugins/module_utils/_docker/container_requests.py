@@ -308,7 +308,7 @@ class ContainerRequests(Connection):
         """What is at a path (``mode``, ``linkTarget`` …), or None. A final symlink is returned and not followed."""
         with self._asking(f"look for {path}", subject) as client:
             url = client._url("/containers/{0}/archive", identity)
-            answer = client.head(url, params={"path": path}, timeout=self._timeout)
+            answer = client.head(url, params={"path": path}, timeout=client.timeout)
             if answer.status_code == HTTP_NOT_FOUND:
                 return None
             client._raise_for_status(answer)

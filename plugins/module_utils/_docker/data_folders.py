@@ -111,7 +111,7 @@ def check_image_paths(engine: Engine, session: Session, container: Container, id
         found = engine.path_stat(identity, path, container.hostname)
         if found is not None and found.get("linkTarget"):
             message = (
-                "%s: %s is a symbolic link in the image or the container, and the policy of this site bounds its data folders; "
+                "%s: %s is a symbolic link in the image or the container, and the policy of this site bounds its data directories; "
                 "mount them elsewhere, or use another image."
             )
             raise StateError(message % (container.hostname, path), engine.agent)
@@ -136,6 +136,6 @@ def open_permitted(folder: str, source: str, agent: str, opened: ExitStack) -> i
                 rule = "must have no symbolic link below %s, and %s on %s is one (policy of this site)"
                 raise InputError(_VARIABLE, source, rule % (folder, path, agent))
     except OSError as error:
-        rule = "must be a folder that the login on %s can look up below %s (policy of this site); %s: %s"
+        rule = "must be a directory that the login on %s can look up below %s (policy of this site); %s: %s"
         raise InputError(_VARIABLE, source, rule % (agent, folder, path, error.strerror)) from error
     return found

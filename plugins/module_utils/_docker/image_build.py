@@ -54,7 +54,7 @@ class BuildEngine(Engine):
         try:
             return self._sdk.utils.tar(folder)
         except OSError as error:
-            message = "%s: the folder %s cannot be read: %s."
+            message = "%s: the directory %s cannot be read: %s."
             raise StateError(message % (self.agent, folder, error.strerror or error), self.agent) from error
 
 

@@ -95,10 +95,11 @@ class RoleContainers:
 
     def _must_not_have_failed(self, member: Member) -> None:
         container, _role, identity = member
-        code = read_exit(self.engine, identity, container.id, container.hostname)["exit_code"]
-        if code:
-            message = "%s: the command of its role ended with exit code %d before it was ready; look at its log."
-            raise EngineError(message % (container.hostname, code), self.agent)
+        ended = read_exit(self.engine, identity, container.id, container.hostname)
+        if ended["exit_code"]:
+            why = f": {ended['reason']}" if ended.get("reason") else ""
+            message = "%s: the command of its role ended with exit code %d before it was ready%s; look at its log."
+            raise EngineError(message % (container.hostname, ended["exit_code"], why), self.agent)
 
     def _is_ready(self, waiting: Tuple[Member, str]) -> bool:
         (container, _role, identity), ready = waiting

@@ -57,7 +57,7 @@ def _read_log(own: int, name: str) -> Json:
 
 
 def _keep_all(own: int, folder: os.stat_result, logs: Sequence[Json]) -> None:
-    """Write the logs. The folder of a session gets the rights of the state folder if it is this user's."""
+    """Write the logs. The folder of a session gets the rights of the state directory if it is this user's."""
     if is_shared(folder) and os.fstat(own).st_uid == os.geteuid():
         os.fchown(own, -1, folder.st_gid)
         os.fchmod(own, SHARED)

@@ -248,7 +248,7 @@ def _check_kept(store: Store, request: Request, context: Context) -> None:
         return
     other = store.get(context.kept)
     whose = f"a session of {other.owner}" if other else f"session {context.kept}, which this head does not know"
-    rule = "the controller's folder of that name belongs to %s; choose another name, or set session_artifacts to another folder"
+    rule = "the controller's directory of that name belongs to %s; choose another name, or set session_artifacts to another directory"
     raise InputError("session_name", request.name, rule % whose)
 
 

@@ -50,8 +50,8 @@ def prepare(folder: str, path: str) -> None:
     entry = _folder(folder)
     if not is_shared(entry) and stat.S_IMODE(entry.st_mode) & 0o077 and not _is_ours(path):
         raise StateError(
-            f"The state folder {folder} exists and is open to other users, and the store must be private: set a folder that does "
-            "not exist, or that only you can read (mode 0700).", folder)  # fmt: skip
+            f"The state directory {folder} exists and is open to other users, and the store must be private: set a directory that "
+            "does not exist, or that only you can read (mode 0700).", folder)  # fmt: skip
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, file_mode(entry))
     except PermissionError as error:
@@ -154,7 +154,7 @@ def _is_ours(path: str) -> bool:
 
 
 def _folder(folder: str) -> os.stat_result:
-    """The state folder, which is created if it is missing: for root, it is the one that all users of the engine share.
+    """The state directory, which is created if it is missing: for root, it is the one that all users of the engine share.
 
     An existing folder is not changed. It is refused if it is another user's, unless root or that user shares it.
     """
@@ -167,14 +167,15 @@ def _folder(folder: str) -> os.stat_result:
     except FileExistsError:
         pass
     except OSError as error:
-        raise StateError(f"The state folder {folder} cannot be created: {error.strerror}.", folder) from error
+        raise StateError(f"The state directory {folder} cannot be created: {error.strerror}.", folder) from error
     entry = os.lstat(folder)
     is_folder, is_own = stat.S_ISDIR(entry.st_mode), entry.st_uid == os.geteuid()
     if is_folder and folder == STATE_DIR and not is_own and not is_shared(entry):
         raise _refused(folder, entry)
     if not is_folder or not (is_own or (entry.st_uid == 0 and is_shared(entry))):
         raise StateError(
-            f"The state folder {folder} is a link or belongs to another user: remove it, or set another folder.", folder
+            f"The state directory {folder} is a link or belongs to another user: remove it, or set another directory.",
+            folder,
         )
     return entry
 
@@ -217,7 +218,7 @@ class Folder(Document):
         except FileNotFoundError:
             return cls("", -1)
         if not stat.S_ISDIR(entry.st_mode):
-            raise StateError(f"The state folder {folder} is a link or no folder: remove it.", folder)
+            raise StateError(f"The state directory {folder} is a link or no directory: remove it.", folder)
         return cls(f"{stat.S_IMODE(entry.st_mode):04o}", entry.st_gid if is_shared(entry) else -1)
 
 
@@ -237,7 +238,7 @@ def provide(folder: str, wanted: Folder) -> None:
     try:
         make_folder(folder, wanted.gid if wanted.gid >= 0 else None)
     except OSError as error:
-        message = f"The state folder {folder} cannot be created or shared: {error.strerror}; run this as root."
+        message = f"The state directory {folder} cannot be created or shared: {error.strerror}; run this as root."
         raise StateError(message, folder) from error
 
 

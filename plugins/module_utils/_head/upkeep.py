@@ -40,7 +40,7 @@ def adopt(store: Store, agents: Sequence[Agent], now: float) -> None:
     _restore(store, known, {(row.owner, row.name): row.id for row in labelled}, now)
     _forget_unseen(store, agents)
     for row in labelled:
-        if store.find(row.name, row.owner) is None:
+        if row.id not in known and store.find(row.name, row.owner) is None:
             store.add(row, now, "adopted from its labels")
 
 

@@ -75,14 +75,14 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
     ),
     text(
         "copy_source",
-        "File or folder to copy. Relative to the working directory of the command, or to the user's home in a container.",
+        "File or directory to copy. Relative to the working directory of the command, or to the user's home in a container.",
         value_rules.check_path,
         read_by=(COPY,),
         required_by=(COPY,),
     ),
     text(
         "copy_target",
-        "Folder that receives it, under its own name. With O(session_copy_direction=from), the folder receives a folder "
+        "Directory that receives it, under its own name. With O(session_copy_direction=from), the directory receives a directory "
         "for each container. It is created if it does not exist.",
         value_rules.check_path,
         default=".",

@@ -28,7 +28,7 @@ def checked_folders(request: Request) -> List[str]:
 def check_folders(request: Request, placement: Placement, agents: Iterable[Agent]) -> None:
     """Refuse a data folder that an agent lacks: the engine would create an empty folder of root in its place.
 
-    A volume without options is a different folder on each agent. A session on several agents is refused unless that is meant.
+    A volume without options is a different directory on each agent. A session on several agents is refused unless that is meant.
     """
     used = [agent for agent in agents if agent.name in placement.agents]
     for mount in request.mounts:
@@ -38,7 +38,7 @@ def check_folders(request: Request, placement: Placement, agents: Iterable[Agent
             raise InputError("session_mounts", mount.source, rule)
         if mount.type == "volume" and not mount.options and not mount.local and len(used) > 1:
             names = ", ".join(sorted(agent.name for agent in used))
-            rule = "is a different folder on each agent of the session (%s): add 'local: true' if that is meant, or options"
+            rule = "is a different directory on each agent of the session (%s): add 'local: true' if that is meant, or options"
             raise InputError("session_mounts", mount.source, rule % names)
 
 

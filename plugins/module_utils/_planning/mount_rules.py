@@ -71,9 +71,9 @@ def _mount(variable: str, value: Any) -> Mount:
     if kind == "bind" and not source.startswith("/"):
         raise InputError(variable, source, "must be an absolute path, because it is a directory of the agents")
     if kind == "bind" and options:
-        raise InputError(variable, options, "must be empty: only volumes and NFS folders have options")
+        raise InputError(variable, options, "must be empty: only volumes and NFS directories have options")
     if kind == "nfs" and not re.fullmatch(r"[A-Za-z0-9.:_-]+:/\S*", source):
-        raise InputError(variable, source, "must be server:/path for an NFS folder")
+        raise InputError(variable, source, "must be server:/path for an NFS directory")
     if kind == "volume" and not _VOLUME.fullmatch(source):
         raise InputError(variable, source, "must be a volume name of letters, digits, '-', '_' or '.'")
     if kind == "volume" and source.startswith(RUNTIME_VOLUME_PREFIX):

@@ -320,7 +320,7 @@ _RULES: Mapping[str, Check] = {
         "mounts",
         lambda asked: [mount.source for mount in asked.mounts if mount.type == "bind"],
         _is_within,
-        "be a permitted folder: {}",
+        "be a permitted directory: {}",
     ),
     "volumes": _check_volumes,
     "public_apps": _rule(

@@ -228,8 +228,8 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
     mounts: Tuple[Mount, ...] = declared(
         "list",
         [],
-        "Data folders, the same in every container: dictionaries, or strings as Docker writes them, such as V(/srv/data:/data:ro). "
-        "A volume with C(options) is removed with the last session that "
+        "Data directories, the same in every container: dictionaries, or strings as Docker writes them, such as "
+        "V(/srv/data:/data:ro). A volume with C(options) is removed with the last session that "
         "mounts it.",
         mount_rules.check_mounts,
         elements="raw",
@@ -258,7 +258,7 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         notes={APPS: "Apps to start in the running session. Their ports are reached by SSH."},
     )
     user: User = declared(
-        "dict", {}, "Numbers of the user C(work), to match the data folders.", rules.check_user, options=USER
+        "dict", {}, "Numbers of the user C(work), to match the data directories.", rules.check_user, options=USER
     )
     network_encrypted: bool = declared_flag("Encrypt the traffic of an overlay network.")
     network_pool: Tuple[str, ...] = declared(

@@ -197,7 +197,7 @@ def _check_on_lost(request: Request) -> None:
 
 def _check_disk(request: Request) -> None:
     if request.read_only_root and request.disk:
-        rule = "must be 0 with session_read_only_root, whose writable folders are volumes without a size"
+        rule = "must be 0 with session_read_only_root, whose writable directories are volumes without a size"
         raise InputError("session_disk", show_bytes(request.disk), rule)
 
 

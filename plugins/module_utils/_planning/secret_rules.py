@@ -85,7 +85,7 @@ def check_beside(secrets: Sequence[Secret], environment: Mapping[str, str], moun
     for mount in mounts if secrets else ():
         inner, outer = sorted((mount.target + "/", SECRETS_FOLDER + "/"), key=len, reverse=True)
         if inner.startswith(outer):
-            rule = f"must not be at {SECRETS_FOLDER}, which is the folder of session_secrets"
+            rule = f"must not be at {SECRETS_FOLDER}, which is the directory of session_secrets"
             raise InputError("session_mounts", mount.target, rule)
 
 

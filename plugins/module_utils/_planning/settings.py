@@ -193,7 +193,7 @@ SETTINGS: Tuple[Variable, ...] = (
     ),
     flag(
         "explain",
-        "Print on one line where the time of a launch went. C(trace.json) in the session's folder has the details.",
+        "Print on one line where the time of a launch went. C(trace.json) in the session's directory has the details.",
         read_by=(LAUNCH, SCHEDULE),
     ),
     flag(
@@ -277,16 +277,16 @@ SETTINGS: Tuple[Variable, ...] = (
     ),
     text(
         "artifacts",
-        "Folder on the controller that holds a folder for each session.",
+        "Directory on the controller that holds a directory for each session.",
         default="~/.cluster-compute",
         path=True,
         read_by=(LAUNCH, SCHEDULE, TERMINATE, EXEC, COPY, APPS, COMMIT, RESTART),
     ),
     text(
         "state_dir",
-        "Folder of the session store on the head. If empty, C(/var/lib/cluster-compute), which provisioning shares with the users of "
-        "the engine. C(agent_state_dir) must be the same. Any other folder is created with mode 0700; an existing folder must be "
-        "private, shared by root, or hold a store.",
+        "Directory of the session store on the head. If empty, C(/var/lib/cluster-compute), which provisioning shares with the users "
+        "of the engine. C(agent_state_dir) must be the same. Any other directory is created with mode 0700; an existing one must "
+        "be private, shared by root, or hold a store.",
         read_by=_ALL,
     ),
 )

@@ -10,7 +10,7 @@ from typing import Any, Dict
 Documentation = Dict[str, Any]
 
 MOUNT: Dict[str, Documentation] = {
-    "source": {"type": "str", "required": True, "description": "The folder, the volume, or V(server:/path)."},
+    "source": {"type": "str", "required": True, "description": "The directory, the volume, or V(server:/path)."},
     "target": {"type": "str", "required": True, "description": "The absolute path in the containers."},
     "type": {
         "type": "str",
@@ -22,7 +22,7 @@ MOUNT: Dict[str, Documentation] = {
     "local": {
         "type": "bool",
         "default": False,
-        "description": "A volume without options may be a different folder on each agent. A session on several agents is "
+        "description": "A volume without options may be a different directory on each agent. A session on several agents is "
         "refused without this.",
     },
 }

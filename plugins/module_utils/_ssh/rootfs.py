@@ -82,7 +82,7 @@ class Tree:
         return path
 
 
-_COVERED = "%s lies below the mount %s, which would hide files that SSH needs; mount the data folder elsewhere."
+_COVERED = "%s lies below the mount %s, which would hide files that SSH needs; mount the data directory elsewhere."
 
 
 _READ_ONLY = (

@@ -122,7 +122,7 @@ def _details(session: Json) -> Json:
         ("Group", session["group"]),
         ("Priority", session["priority"]),
         ("Apps", apps_of(session) or "–"),
-        ("Data folders", folders_of(session)),
+        ("Data directories", folders_of(session)),
         ("ID", session["id"]),
     )
     history = [(show_time(entry["time"]), entry["after"], entry["reason"]) for entry in session["history"]]

@@ -53,4 +53,6 @@ def conducted(action: ComputeAction, task_vars: Json, conduct: Callable[[Play], 
         result = action.failure(error)
     finally:
         play.close()
+    # After an interrupt, the callback reads it.
+    play.forget_phase()
     return {**result, "lines": [*play.lines, *result.get("lines", ())], "warnings": play.warnings}

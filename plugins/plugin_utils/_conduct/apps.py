@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any, List, Mapping, Sequence, Tuple
 
 from ...module_utils._core.documents import Json, picked, sealed
-from ...module_utils._core.errors import ComputeError, InputError
+from ...module_utils._core.errors import ComputeError, InputError, StateError
 from ...module_utils._core.model import App, Plan
 from ...module_utils._core.names import local_port
 from ...module_utils._core.topology import kept_apps
@@ -49,8 +49,10 @@ def change_apps(play: Play, name: str, params: Json, agents: Mapping[str, str] |
     with play.phase("apps"):
         result = _on_each(play, name, parts, own)
     if not play.check:
-        # Another command may have changed other apps meanwhile.
-        document = _document(play, name, agents or {})
+        # Another command may have changed other apps meanwhile, or launched a session of this name.
+        known, document = document["session"]["id"], _document(play, name, agents or {})
+        if document["session"]["id"] != known:
+            raise StateError(f"Session {name} was replaced by another session of this name; run the command again.")
         removed = [str(one) for one in params.get("remove") or ()]
         relays = {relay["name"]: relay for relay in result["relays"]}
         # A port that was published at the launch stays published.

@@ -27,7 +27,7 @@ PHASES: Dict[str, Phase] = {
     "check": Phase("Checking the request", "checking the request"),
     "inform": Phase("Collecting agent reports", "collecting the reports of the agents", "inform"),
     "place": Phase("Placing the session", "placing the session", "schedule"),
-    "folders": Phase("Checking the data folders", "checking the data folders"),
+    "folders": Phase("Checking the data directories", "checking the data directories"),
     "pull": Phase("Pulling the image", "pulling the image"),
     "copy": Phase("Copying the image", "copying the image"),
     "commit": Phase("Making the image", "making the image"),

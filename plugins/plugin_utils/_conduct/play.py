@@ -86,8 +86,11 @@ class Play:
         return str((groups.get("head") or groups.get("agents") or self.names or [""])[0])
 
     def close(self) -> None:
-        """Close the connections. No phase is in progress any more."""
+        """Close the connections."""
         self.others.close()
+
+    def forget_phase(self) -> None:
+        """No phase is in progress any more."""
         with suppress(OSError):
             os.unlink(TERMINAL.phase)
 

@@ -23,7 +23,7 @@ from .record import kept_document
 # The files that a controller needs of a session that runs. All but the secret can be written again.
 _NEEDED = (ID_CONTAINER, "known_hosts", DOCUMENT, "ssh_config")
 _NO_KEYS = (
-    "Session %s runs, but %s does not have its keys: copy that folder from the controller that launched the session, or terminate "
+    "Session %s runs, but %s does not have its keys: copy that directory from the controller that launched the session, or terminate "
     "the session and launch it again."
 )
 

@@ -60,7 +60,7 @@ def terminate(
 
     ``recent`` are the reports of ends one after the other. With ``session_id``, no other session that has got the name meanwhile ends.
     """
-    reports = recent.of("", ()) if recent else collect_reports(play, apps_of=[])
+    reports = recent.of("", ()) if recent else collect_reports(play, apps_of=[name])
     which = {"name": name, "owner": owner, "session": session_id}
     with play.phase("end"):
         begun = record(play, "terminating", **which, lease=lease, agents=reports.agents, reason=reason)
@@ -85,13 +85,13 @@ def terminate(
 def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600) -> List[Ended]:
     """End all live sessions of the owner whose names match. Raises StateError without ``many``."""
     owned = {"owner": play.owner or login(), "viewer": login()}
-    sessions, recent = play.on_head("sessions.list_all", owned)["sessions"], RecentReports(play, apps_of=[])
+    sessions = play.on_head("sessions.list_all", owned)["sessions"]
     by_name = {session["name"]: session for session in sessions}
     names = [name for name in by_name if fnmatchcase(name, pattern)]
     play.show([match_summary(names, pattern)])
     if names and not many:
         raise StateError(match_summary(names, pattern, refused=True))
-    ended, failures = [], {}
+    recent, ended, failures = RecentReports(play, apps_of=names), [], {}
     # Without a match, this still removes what sessions have left that have ended by themselves.
     for name in names or [pattern]:
         try:

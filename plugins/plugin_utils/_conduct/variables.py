@@ -164,9 +164,11 @@ def _document_of_running(values: Json) -> Json:
 
 
 def _environment_of_running(values: Json, table: catalogue.Table) -> str:
-    """The environment that has the image of a running session, or else the image."""
+    """The environment that has the image of a running session, the user's own before others, or else the image."""
     image = str(_document_of_running(values)["session"].get("image", ""))
-    return next((name for name, entry in table.items() if image in entry["versions"].values()), image)
+    own = [name for name, entry in reversed(tuple(table.items())) if image in entry["versions"].values()]
+    given = str(values.get("session_image") or "").partition(":")[0]
+    return given if given in own else next(iter(own), image)
 
 
 def _of_running_session(values: Json, wants_relays: bool) -> Json:

@@ -95,7 +95,7 @@ FAILURES = {
     ),
     "folder": (
         Shape(mounts=(Mount("/nowhere/at/all", "/data"),)),
-        r"bind source path does not exist.*; create that folder",
+        r"bind source path does not exist.*; create that directory",
     ),
     "device": (
         Shape(size=2, resources=Resources(500, 64 * MIB, 0, (Gpu("GPU-none"),))),

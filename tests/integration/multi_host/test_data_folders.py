@@ -37,7 +37,7 @@ def test_a_folder_that_differs_on_a_host_is_refused(agents: Agents, lab: Lab) ->
             "torn", **{**SMALL, **WIDE, "session_cluster_mode": "multi-node", "session_mounts": mounts}
         )
         assert refused.code == 2
-        assert "session_mounts: /srv/shared: on agent3 it is another folder than on agent1" in refused.message
+        assert "session_mounts: /srv/shared: on agent3 it is another directory than on agent1" in refused.message
         assert agents.held() == before
     finally:
         lab.shell("agent3", "umount /srv/shared").check()

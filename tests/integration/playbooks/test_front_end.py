@@ -77,7 +77,7 @@ def _try_to_lift_limits(front_end: FrontEnd, alice: OrdinaryUser, bob: OrdinaryU
         # As in docs/policy.md: ssh joins its words, so that quotes of the caller's shell are not enough.
         (
             ["lifetime=60", """'mounts=[{"source": "/", "target": "/h"}]'"""],
-            f"must be a permitted folder: {front_end.pool}/ (policy of this site)",
+            f"must be a permitted directory: {front_end.pool}/ (policy of this site)",
         ),
         (["lifetime=60", "state_dir=/tmp/mine"], "must be VARIABLE=VALUE"),
         (["lifetime=60", "--extra-vars", f"'{lifts}'"], "must be VARIABLE=VALUE"),

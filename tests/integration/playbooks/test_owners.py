@@ -34,8 +34,8 @@ def test_a_name_is_an_owner_s_own(controller: Controller, other: Controller, tra
     refused = other.launch("train")
     assert refused.code != 0
     assert refused.message == (
-        f"session_name: 'train': the controller's folder of that name belongs to a session of {controller.owner}; choose "
-        "another name, or set session_artifacts to another folder."
+        f"session_name: 'train': the controller's directory of that name belongs to a session of {controller.owner}; choose "
+        "another name, or set session_artifacts to another directory."
     )
     assert other.engine() == {}
     apart = {"session_artifacts": str(other.folder / "apart")}
@@ -76,6 +76,6 @@ def test_a_folder_of_the_user_is_left_alone(controller: Controller) -> None:
     (folder / "main.py").write_text("precious")
     refused = controller.launch("work")
     assert refused.code != 0
-    assert f"the folder {folder} has that name and contains main.py" in refused.message
+    assert f"the directory {folder} has that name and contains main.py" in refused.message
     assert (folder / "main.py").read_text() == "precious"
     assert controller.engine("work") == {}

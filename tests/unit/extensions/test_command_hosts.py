@@ -133,7 +133,7 @@ def test_hosts_are_added_to_the_inventory_that_later_commands_read(
     assert refused == "later commands read the inventory of ANSIBLE_INVENTORY, not hosts.yml: unset it, or use -i"
     assert os.listdir() == []
     assert main(["-i", "hosts.yml", "hosts", "add", "node1", "--no-provision"]) == 0
-    monkeypatch.setenv("ANSIBLE_INVENTORY", "hosts.yml")
+    monkeypatch.setenv("ANSIBLE_INVENTORY", os.path.abspath("hosts.yml"))
     assert main(["hosts", "add", "node2", "--no-provision"]) == 0
     monkeypatch.delenv("ANSIBLE_INVENTORY")
     Path("hosts.yml").rename("cluster-compute.yml")

@@ -175,5 +175,5 @@ def test_keys_that_the_controller_lost_are_not_replaced(tmp_path: Path) -> None:
     made = plan(request(cluster_size=2), "aa")
     artifacts = Artifacts(str(tmp_path), made.session.name)
     _files, [warning] = restored(made, tmp_path)
-    assert "does not have its keys: copy that folder from the controller that launched the session" in warning
+    assert "does not have its keys: copy that directory from the controller that launched the session" in warning
     assert not Path(artifacts.folder).exists()

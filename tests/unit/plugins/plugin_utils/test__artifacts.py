@@ -134,7 +134,7 @@ def test_a_folder_with_other_files_is_left_alone(artifacts: Artifacts) -> None:
     Path(artifacts.folder, "main.py").write_text("work")
 
     with pytest.raises(
-        InputError, match=r"^session_name: 'train': the folder .*/train has that name and contains main.py"
+        InputError, match=r"^session_name: 'train': the directory .*/train has that name and contains main.py"
     ):
         _ = artifacts.session
     assert mode(artifacts.folder) == 0o755
@@ -178,6 +178,6 @@ def test_a_full_file_system_is_one_sentence_and_leaves_no_part(
         write()
     path = re.escape(artifacts.folder)
     assert re.fullmatch(
-        path + "/[a-z.]+ cannot be used: No space left on device; correct that, .*folder\\.", caught.value.message
+        path + "/[a-z.]+ cannot be used: No space left on device; correct that, .*directory\\.", caught.value.message
     )
     assert [name for name in os.listdir(artifacts.folder) if name.startswith(".identity.")] == []

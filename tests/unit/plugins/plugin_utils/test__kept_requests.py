@@ -71,7 +71,7 @@ def test_the_requests_of_another_user_are_refused_before_a_session_is_placed(
     assert EndedFolders.of(kept.base, check=False).option() == {"folders": [SESSION]}
     other = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: other)
-    with pytest.raises(ComputeError, match="belongs to another user; set session_artifacts to another folder"):
+    with pytest.raises(ComputeError, match="belongs to another user; set session_artifacts to another directory"):
         EndedFolders.of(kept.base, check=False)
 
 

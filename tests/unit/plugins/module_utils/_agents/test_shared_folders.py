@@ -26,7 +26,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
     InputError,
 )
 
-SILENT = "session_mounts: %s: it does not answer on a1; check the file server, and mount the folder there again."
+SILENT = "session_mounts: %s: it does not answer on a1; check the file server, and mount the directory there again."
 
 
 def named(marks: dict[str, Any], agent: str) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def test_a_mark_is_found_in_the_same_folder_only(tmp_path: Path) -> None:
     marks, changed = write_marks([folder], "1", "a1")
     assert (marks, changed) == ({folder: {"written": True}}, True)
     find_marks(named(marks, "a1"), "1", "a2", 0)
-    with pytest.raises(ConflictError, match="on a2 it is another folder than on a1"):
+    with pytest.raises(ConflictError, match="on a2 it is another directory than on a1"):
         find_marks(named(marks, "a1"), "2", "a2", 0)
     assert remove_marks([folder, "/nowhere"], "1") == [folder]
     assert os.listdir(folder) == []
@@ -46,7 +46,7 @@ def test_a_mark_is_found_in_the_same_folder_only(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="it must be a folder: Not a directory"):
+    with pytest.raises(InputError, match="it must be a directory: Not a directory"):
         write_marks([str(tmp_path / "file")], "1", "a1")
 
 

@@ -105,10 +105,11 @@ def test_a_waiting_session_with_a_damaged_key_waits_on(tmp_path: Path, column: s
         assert [row.name for row in decide(store, "alice", (), one).waiting] == ["train"]
 
 
-def test_a_session_whose_state_was_damaged_after_its_end_has_ended(path: Path) -> None:
+@pytest.mark.parametrize("columns", [{"state": "x"}, {"state": "x", "id": "x"}], ids=repr)
+def test_a_session_whose_state_was_damaged_after_its_end_has_ended(path: Path, columns: Json) -> None:
     for state in ("terminating", "terminated"):
         recorded(path, state, "train", SESSION)
-    damage_row(path, state="x")
+    damage_row(path, **columns)
     with Store.opened(str(path.parent)) as store:
         adopt(store, AGENTS, 3.0)
         assert store.need(SESSION).state == states.TERMINATED

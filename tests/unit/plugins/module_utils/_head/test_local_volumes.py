@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A named volume is a different folder on each agent: a session on several agents is refused unless that is meant."""
+"""A named volume is a different directory on each agent: a session on several agents is refused unless that is meant."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def launched(store: Store, mount: dict[str, Any], cpus: float = 2) -> Decision:
 
 def test_a_volume_on_several_agents_is_refused(store: Store) -> None:
     message = (
-        "session_mounts: 'cache': is a different folder on each agent of the session (a, b): add 'local: true' if that is "
+        "session_mounts: 'cache': is a different directory on each agent of the session (a, b): add 'local: true' if that is "
         "meant, or options."
     )
     with pytest.raises(InputError, match=exactly(message)):

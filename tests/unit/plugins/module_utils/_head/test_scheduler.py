@@ -152,8 +152,8 @@ def test_a_folder_of_another_live_session_is_refused(store: Store) -> None:
     """bob's session has the folder of that name on the controller that alice launches from."""
     running(store, request(owner="bob"), A)
     message = (
-        "session_name: 'train': the controller's folder of that name belongs to a session of bob; choose another name, or "
-        "set session_artifacts to another folder."
+        "session_name: 'train': the controller's directory of that name belongs to a session of bob; choose another name, or "
+        "set session_artifacts to another directory."
     )
     with pytest.raises(InputError, match=exactly(message)):
         launch(store, TRAIN, context(A, kept=row_of(store, owner="bob").id))

@@ -42,7 +42,7 @@ def test_a_folder_of_others_is_refused_and_left(folder: Path, theirs: int) -> No
     folder.mkdir()
     folder.chmod(theirs)
     message = (
-        "The state folder %s exists and is open to other users, and the store must be private: set a folder that does "
+        "The state directory %s exists and is open to other users, and the store must be private: set a directory that does "
         "not exist, or that only you can read (mode 0700)." % folder
     )
     with pytest.raises(StateError, match=exactly(message)):
@@ -69,7 +69,9 @@ def test_a_private_folder_that_was_there_is_taken(folder: Path) -> None:
 def test_a_linked_folder_is_refused(tmp_path: Path, folder: Path, target: str) -> None:
     (tmp_path / "elsewhere").mkdir()
     folder.symlink_to(tmp_path / target)
-    message = "The state folder %s is a link or belongs to another user: remove it, or set another folder." % folder
+    message = (
+        "The state directory %s is a link or belongs to another user: remove it, or set another directory." % folder
+    )
     with pytest.raises(StateError, match=exactly(message)):
         Store(str(folder))
     assert list((tmp_path / "elsewhere").iterdir()) == []

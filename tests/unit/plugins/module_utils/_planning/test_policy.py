@@ -52,23 +52,23 @@ def mount(source: str, **more: Any) -> dict[str, Any]:
         (
             {"mounts": ["/data/a"]},
             {"mounts": [SOCKET]},
-            "session_mounts: '/var/run/docker.sock': must be a permitted folder: /data/a %s.",
+            "session_mounts: '/var/run/docker.sock': must be a permitted directory: /data/a %s.",
         ),
-        ({"mounts": []}, mount("/"), "session_mounts: '/': must be a permitted folder: there is none %s."),
+        ({"mounts": []}, mount("/"), "session_mounts: '/': must be a permitted directory: there is none %s."),
         (
             {"mounts": ["/data/a"]},
             mount("/data/a/b"),
-            "session_mounts: '/data/a/b': must be a permitted folder: /data/a %s.",
+            "session_mounts: '/data/a/b': must be a permitted directory: /data/a %s.",
         ),
         (
             {"mounts": ["/data/"]},
             mount("/data/../etc"),
-            "session_mounts: '/data/../etc': must be a permitted folder: /data/ %s.",
+            "session_mounts: '/data/../etc': must be a permitted directory: /data/ %s.",
         ),
         (
             {"mounts": ["/data/"]},
             mount("/database"),
-            "session_mounts: '/database': must be a permitted folder: /data/ %s.",
+            "session_mounts: '/database': must be a permitted directory: /data/ %s.",
         ),
         ({"volumes": "none"}, mount("cache"), "session_mounts: 'cache': must be no volume %s."),
         ({"volumes": "plain"}, {"mounts": [DISGUISED]}, None),

@@ -27,7 +27,7 @@ DATA = {"source": "/data", "target": "/data"}
         ),
         (
             {"read_only_root": True, "disk": "1g"},
-            "session_disk: '1g': must be 0 with session_read_only_root, whose writable folders are volumes without a size.",
+            "session_disk: '1g': must be 0 with session_read_only_root, whose writable directories are volumes without a size.",
         ),
         (
             {"cluster_size": 3, "per_agent": 2},

@@ -169,9 +169,9 @@ def refusal(variables: dict[str, Any]) -> str:
             "mounts",
             [{**DATA, "options": {"o": "ro"}}],
             "{'o': 'ro'}",
-            "must be empty: only volumes and NFS folders have options",
+            "must be empty: only volumes and NFS directories have options",
         ),
-        ("mounts", [{**DATA, "type": "nfs"}], "'/data'", "must be server:/path for an NFS folder"),
+        ("mounts", [{**DATA, "type": "nfs"}], "'/data'", "must be server:/path for an NFS directory"),
         ("mounts", [{**DATA, "type": "tmpfs"}], "'tmpfs'", "must be one of: bind, volume, nfs"),
         (
             "mounts",

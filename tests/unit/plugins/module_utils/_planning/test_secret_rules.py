@@ -85,7 +85,7 @@ def test_the_end_of_the_last_line_does_not_count_as_a_second_line() -> None:
 def test_a_data_folder_does_not_hide_secrets(target: str) -> None:
     mounts = [{"source": "/data", "target": target}]
     assert asked(mounts=mounts)
-    with pytest.raises(InputError, match="is the folder of session_secrets"):
+    with pytest.raises(InputError, match="is the directory of session_secrets"):
         asked(mounts=mounts, secrets=[{"name": "a", "value": VALUE}])
 
 
