@@ -264,7 +264,7 @@ def test_a_container_of_a_plan_has_an_address_that_others_reach(address: str, su
 
 def test_a_result_of_any_depth_has_no_control_characters() -> None:
     deep: Any = "\x7f"
-    for _level in range(500):
+    for _level in range(2000):
         deep = [deep]
     assert "\x7f" not in repr(arrival.result({"msg": "a\x7fb"}))
     with pytest.raises(ComputeError, match="too deep"):
