@@ -353,3 +353,25 @@ def test_the_image_of_a_running_session_gives_apps_their_names(
 def test_a_numbered_session_needs_a_name_in_quotes() -> None:
     with pytest.raises(InputError, match="must be in quotes"):
         make_requests({"session_name": 5349}, 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "image", "found"),
+    [
+        ("", "site/lab:2", "mylab"),
+        ("", "site/lab:1", "other"),
+        ("mylab:1", "site/lab:1", "mylab"),
+        ("mylab", "site/unknown:1", "site/unknown:1"),
+    ],
+)
+def test_apps_are_of_the_environment_that_has_the_image_of_the_running_session(
+    given: str, image: str, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last entries are those of the site. Several may have the same image."""
+    monkeypatch.setattr(variables, "_document_of_running", lambda _values: {"session": {"image": image}})
+    table: Any = {
+        "shipped": {"versions": {"1": "site/lab:1", "2": "site/lab:2"}},
+        "mylab": {"versions": {"1": "site/lab:1", "2": "site/lab:2"}},
+        "other": {"versions": {"1": "site/lab:1"}},
+    }
+    assert variables._environment_of_running({"session_image": given}, table) == found
