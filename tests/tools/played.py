@@ -14,6 +14,14 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.documents im
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
 
 Answer = Json | Exception
+# The connection of a host on which no process stays for further steps. Releases of ansible-core ask it in different ways.
+NO_PIPELINING = SimpleNamespace(
+    is_pipelining_enabled=lambda _is_async: False,
+    get_option=lambda _name: False,
+    has_pipelining=False,
+    always_pipeline_modules=False,
+    become=None,
+)
 
 
 def task_of(module: str, args: Json, *, check: bool, diff: bool) -> Any:

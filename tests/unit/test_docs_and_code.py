@@ -195,7 +195,7 @@ def broken_rule(command: Command) -> str:
     given = {name: value for name, value in command.variables.items() if name in RULES}
     entry_point = ENTRY_POINTS.get(command.playbook, command.playbook.rpartition("_")[2])
     try:
-        # The image is that of the running session.
+        # session_apps.yml uses the image of the running session.
         image = {"session_image": "image-of-the-session"} if entry_point == "apps" else {}
         check_variables(entry_point, with_environment({**given, **image}, SHIPPED))
     except InputError as error:

@@ -267,8 +267,7 @@ def _tried(read: Callable[[Engine, str, str, str], Found], engine: Engine, entry
     try:
         return read(engine, entry["engine_id"], entry["id"], entry["hostname"]), ""
     except LateError as error:
-        # The engine may be silent about this container alone, whose end or whose program hangs.
-        engine.info()
+        engine.check_answers()
         return None, error.message
     except UnreachableError:
         raise

@@ -166,12 +166,12 @@ class Role(Document):
 
 @dataclass(frozen=True)
 class Session(Document):
-    """The session's own part of the plan. Its settings are those of the request, with the same defaults: see C(declaration).
+    """What a plan says of its session as a whole. It repeats the settings of the request, whose defaults are in C(declaration).
 
-    ``mode`` is the effective one, ``request`` the digest of the request. ``lifetime`` is counted from ``began``, the time of the
-    placement. ``mounts`` are those of every container, ``apps`` those of ``main1``. With ``own_volumes``, volumes without options
-    must be those that sessions of this owner have created. ``permitted_folders`` are the folders of the site's policy that the
-    mounts lie in: no link is followed below them.
+    ``mode`` is the mode that placement chose, and ``request`` the digest of the request. ``lifetime`` counts from ``began``, the
+    time of the placement. Every container has the ``mounts``, and ``main1`` has the ``apps``. With ``own_volumes``, a volume without
+    options must have been created by a session of this owner. ``permitted_folders`` are directories that the site's policy permits
+    and that hold the mounts: no link is followed below them.
     """
 
     id: str

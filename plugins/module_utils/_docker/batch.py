@@ -185,6 +185,7 @@ def read_state(engine: Engine, identity: str, container: str, hostname: str = "m
 
 
 def read_exit(engine: Engine, identity: str, container: str, hostname: str) -> Json:
+    """How a command has ended, from the file that PID 1 writes."""
     return parse_exit(engine.read_file(identity, run_folder(container) + "/exit_code", hostname, _LONGEST))
 
 

@@ -152,12 +152,10 @@ def container_entries(engine: Engine, listed: Sequence[Json]) -> List[Json]:
     def entry(container: Json) -> Json:
         has_ended = container["State"] not in ("created", "planned", "running")
         try:
-            return container_entry(
-                container, engine.inspect(container["Id"], engine_name(container)) if has_ended else None
-            )
+            inspected = engine.inspect(container["Id"], engine_name(container)) if has_ended else None
         except LateError:
-            # The engine may be silent about this container alone.
-            engine.info()
-            return container_entry(container)
+            engine.check_answers()
+            inspected = None
+        return container_entry(container, inspected)
 
     return run_all(entry, listed)

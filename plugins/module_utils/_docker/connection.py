@@ -129,12 +129,15 @@ class Connection:
         client.timeout = self._left()
         return client
 
+    def check_answers(self) -> None:
+        """Raise UnreachableError if the engine is silent: after a late answer, it may be silent about one container alone."""
+        with self._asking("answer") as client:
+            _pinged(client)
+
     def _answered(self) -> str:
         """The engine's version of the API, as Docker's own client asks for it: for what the SDK asks, an engine starts programs."""
         with closing(self._client(self._sdk.constants.DEFAULT_DOCKER_API_VERSION)) as client:
-            answer = client._get(client._url("/_ping", versioned_api=False))
-            client._raise_for_status(answer)
-            return str(answer.headers.get("Api-Version") or "auto")
+            return str(_pinged(client).headers.get("Api-Version") or "auto")
 
     def _client(self, version: str) -> Any:
         client = self._sdk.APIClient(base_url=self._host, version=version, timeout=self._timeout, max_pool_size=1)
@@ -154,6 +157,13 @@ class Connection:
 
     def _speaker(self, subject: str) -> str:
         return f"{subject}: {self.where}" if subject else self.where[:1].upper() + self.where[1:]
+
+
+def _pinged(client: Any) -> Any:
+    """The response to the request for which an engine does no work."""
+    response = client._get(client._url("/_ping", versioned_api=False))
+    client._raise_for_status(response)
+    return response
 
 
 def _root(error: BaseException | None) -> str:

@@ -54,7 +54,9 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
     recent = RecentReports(play, [request.name for request in requests])
     reports = recent.of(requests[0].image, found["paths"])
     result = {"changed": False, "unprepared": False, "names": [request.name for request in requests]}
-    if prepares and _is_bare(play, found, reports):
+    bare = _bare(play, found, reports) if prepares else []
+    if bare:
+        play.show([_BARE % ", ".join(bare)])
         return {**result, "changed": True, "sessions": []}
     lacking = _to_prepare(play, found, requests[0], reports) if prepares else {}
     if any(lacking.get(name) for name in ("provision", "environment", "preflight")):
@@ -86,12 +88,11 @@ def _document(play: Play, launched: Launched) -> Json:
     return {"session": arrival.session_document(content, f"{artifacts.folder}/{DOCUMENT}")} if content else {}
 
 
-def _is_bare(play: Play, found: Json, reports: Reports) -> bool:
-    """Whether no host is an agent before a launch makes them agents: check mode, which makes none, has no plan and says so."""
-    hosts = [host for host, lacking in reports.lacks.items() if lacking]
-    is_bare = bool(hosts and play.check and found["variables"]["session_provision"] and not reports.reachable)
-    play.show([_BARE % ", ".join(hosts)] if is_bare else [])
-    return is_bare
+def _bare(play: Play, found: Json, reports: Reports) -> List[str]:
+    """The hosts that a launch makes agents first, if no host is one yet. Check mode makes none, and has no plan then."""
+    if not play.check or not found["variables"]["session_provision"] or reports.reachable:
+        return []
+    return [host for host, lacking in reports.lacks.items() if lacking]
 
 
 def _to_prepare(play: Play, found: Json, request: Request, reports: Reports) -> Json:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from ansible import constants
+from played import NO_PIPELINING
 
 from ansible_collections.cluster.compute.plugins.action.agent_step import ActionModule
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
@@ -34,15 +35,6 @@ def test_the_garbage_collector_of_a_worker_looks_at_nothing_that_was_imported() 
         gc.unfreeze()
 
 
-# A host on which no process stays for further steps.
-# ansible-core asks in one way or the other.
-NO_PIPELINE = SimpleNamespace(
-    is_pipelining_enabled=lambda _is_async: False,
-    get_option=lambda _name: False,
-    has_pipelining=False,
-    always_pipeline_modules=False,
-    become=None,
-)
 HOSTVARS = {"head": {"agent_docker_host": "tcp://head"}, "plain": {}}
 
 
@@ -62,7 +54,7 @@ def test_a_module_asks_the_engine_of_the_host_it_runs_on(
     delegate: str | None, own: str | None, named: str, engine: str | None
 ) -> None:
     task = SimpleNamespace(delegate_to=delegate, async_val=0, environment=[])
-    connection = SimpleNamespace(transport="ssh", **vars(NO_PIPELINE))
+    connection = SimpleNamespace(transport="ssh", **vars(NO_PIPELINING))
     action = Asked(task, connection, None, None, SimpleNamespace(template=lambda text: text), None)
     given = {"docker_host": named} if named else {}
     task_vars = {"hostvars": HOSTVARS, **({} if own is None else {"agent_docker_host": own})}
@@ -73,7 +65,7 @@ def test_a_module_asks_the_engine_of_the_host_it_runs_on(
 def test_the_options_of_a_module_are_not_written_to_the_system_log() -> None:
     """A plan has the user's environment, and every user of a host may be able to read its system log."""
     task = SimpleNamespace(check_mode=False, diff=False, args={}, async_val=0, delegate_to=None)
-    action: Any = ActionModule(task, NO_PIPELINE, None, None, SimpleNamespace(template=lambda text: text), None)
+    action: Any = ActionModule(task, NO_PIPELINING, None, None, SimpleNamespace(template=lambda text: text), None)
     seen: list[dict[str, object]] = []
     action._execute_module = lambda _name, **options: seen.append(options["task_vars"]) or {}
     given: dict[str, object] = {"ansible_connection": "ssh"}
@@ -87,7 +79,7 @@ def test_a_result_has_the_options_of_its_module_only_where_ansible_shows_them(
     verbosity: int, kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = SimpleNamespace(check_mode=False, diff=False, args={}, async_val=0, delegate_to=None)
-    action: Any = ActionModule(task, NO_PIPELINE, None, None, SimpleNamespace(template=lambda text: text), None)
+    action: Any = ActionModule(task, NO_PIPELINING, None, None, SimpleNamespace(template=lambda text: text), None)
     action._execute_module = lambda _name, **_options: {"invocation": {"module_args": {"plan": {}}}}
     monkeypatch.setattr(action._display, "verbosity", verbosity)
     assert ("invocation" in action.step("image.pull", {}, {})) == kept

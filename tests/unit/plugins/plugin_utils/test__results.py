@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from played import NO_PIPELINING
 
 from ansible_collections.cluster.compute.plugins.action.agent_step import ActionModule
 from ansible_collections.cluster.compute.plugins.plugin_utils._results import VARIABLE, joint_result, write_result
@@ -35,14 +36,7 @@ DEATHS: list[tuple[dict[str, Any], str]] = [
 def result_of(answer: dict[str, Any], delegate: str | None = None) -> Any:
     """What an action returns for what a connection has returned."""
     task = SimpleNamespace(check_mode=False, diff=False, args={}, async_val=0, delegate_to=delegate)
-    connection = SimpleNamespace(
-        is_pipelining_enabled=lambda _is_async: False,
-        get_option=lambda _name: False,
-        has_pipelining=False,
-        always_pipeline_modules=False,
-        become=None,
-    )
-    action: Any = ActionModule(task, connection, None, None, SimpleNamespace(template=lambda text: text), None)
+    action: Any = ActionModule(task, NO_PIPELINING, None, None, SimpleNamespace(template=lambda text: text), None)
     action._used_interpreter = None
     action.is_here = lambda _task_vars: False
     parse = action._parse_returned_data

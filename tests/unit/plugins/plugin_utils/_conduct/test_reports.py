@@ -34,7 +34,7 @@ def test_a_host_whose_name_no_report_can_have_is_an_agent_that_gets_nothing(name
 def test_an_agent_on_this_machine_publishes_on_its_loopback_address(
     keyword: str, variable: str | None, is_here: bool
 ) -> None:
-    """The keyword is that of the task or its play, or the option -c of the command line."""
+    """A task, its play or the option -c can name the connection, and a variable of the host replaces it."""
     inventory = {"a": {"ansible_connection": variable}}
     play = conducted({"report.collect": {"agent": {"name": "a", "reachable": True}}}, "a", inventory=inventory)
     play.action._task.connection = keyword

@@ -367,7 +367,7 @@ def test_a_numbered_session_needs_a_name_in_quotes() -> None:
 def test_apps_are_of_the_environment_that_has_the_image_of_the_running_session(
     given: str, image: str, found: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last entries are those of the site. Several may have the same image."""
+    """The environments of the site follow the shipped ones in the table. Several environments may have the same image."""
     monkeypatch.setattr(variables, "_document_of_running", lambda _values: {"session": {"image": image}})
     table: Any = {
         "shipped": {"versions": {"1": "site/lab:1", "2": "site/lab:2"}},
