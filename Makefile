@@ -53,7 +53,7 @@ bench: .venv/.tested  ## Measure the engine alone, this collection, and a playbo
 
 LINTS := ruff mypy shellcheck yamllint changelog docs ansible-lint
 SYSTEMD := tests/integration/multi_host/test_systemd_host.py
-CHECKS := $(LINTS) unit artifact importer sanity images modules ssh playbooks-1 playbooks-2 playbooks-3 examples hosts hosts-1 hosts-2 systemd molecule $(MOLECULE)
+CHECKS := $(LINTS) unit artifact sanity images modules ssh playbooks-1 playbooks-2 playbooks-3 examples hosts hosts-1 hosts-2 systemd molecule $(MOLECULE)
 # Test processes on an engine mostly wait: four more than there are processors keep the processors busy.
 WORKERS ?= $(shell echo $$(( $$(nproc) + 4 )))
 .PHONY: test packages tools lint $(CHECKS) integration large matrix certification docs-site clean help
@@ -63,7 +63,7 @@ NEEDS_IMAGES := hosts-1 hosts-2 ssh modules playbooks-1 playbooks-2 playbooks-3
 test:  ## Run every check and test, on real engines
 	@$(MAKE) -j2 packages .venv
 	@IMAGES_READY=1 tests/tools/with_engine.py tests/tools/steps.py --workers $(WORKERS) tools images $(NEEDS_IMAGES:=:images,tools) unit:tools \
-		examples:images,tools systemd:images,tools molecule-default:images,tools molecule-own:images,tools $(addsuffix :tools,$(LINTS) importer artifact sanity)
+		examples:images,tools systemd:images,tools molecule-default:images,tools molecule-own:images,tools $(addsuffix :tools,$(LINTS) artifact sanity)
 
 tools: .venv/.tested
 
@@ -145,14 +145,13 @@ artifact: .venv/.tested  ## Build the collection and check its content
 sanity: .venv/.tested  ## Run ansible-test sanity on the built and installed collection
 	@tests/tools/sanity.sh $(or $(ARGS),--short)
 
-importer: .venv/.tested .cache/importer/.ready  ## Import the built collection as Galaxy does
+# Before a release.
+certification: .venv .cache/importer/.ready .cache/certification/.ready  ## Import the built collection as Galaxy does, and check it with the versions of the certification
 	@tests/tools/importer.sh .cache/importer
-
-certification: .cache/certification/.ready  ## Check the built collection with the versions of the certification
 	@tests/tools/certification.sh .cache/certification
 
-large: packages .venv/.tested  ## Run the tests with images of gigabytes: TensorFlow itself, other frameworks
-	@tests/tools/with_engine.py pytest tests/large --durations=10 $(ARGS)
+large: packages .venv/.tested  ## Run the tests that take long: TensorFlow itself, other frameworks, bare hosts, random losses, more variants
+	@tests/tools/with_engine.py sh -c 'pytest tests/large --durations=10 $(ARGS); failed=$$?; pytest tests/integration -m large --durations=10 $(ARGS) && exit $$failed'
 
 matrix: .venv/.tested  ## Run unit tests and sessions on every supported ansible-core (ARGS='--only 2.18')
 	@tests/tools/packages.sh debootstrap rsync
@@ -163,13 +162,6 @@ OWN_VENV = $(HAVE_PYTHON) && $(PYTHON) -m venv --clear .cache/$*
 .cache/%/.ready: tests/requirements/%.lock
 	@$(OWN_VENV)
 	@.cache/$*/$(BY_DIGEST) -r $<
-	@touch $@
-
-# The importer uses the packages of .venv where the versions are equal. Python compiles only the files that it imports, as with the test tools.
-.cache/importer/.ready: tests/requirements/importer.lock .venv/.tested
-	@$(HAVE_PYTHON) && $(PYTHON) -m venv --clear --without-pip $(@D)
-	@cd $(@D)/lib/python*/site-packages && ls -d $(CURDIR)/.venv/lib/python*/site-packages >tested.pth
-	@PIP_PYTHON=$(@D)/bin/python .venv/$(BY_DIGEST) --no-compile -r $<
 	@touch $@
 
 .cache/%/.ready: tests/requirements/%.txt

@@ -41,7 +41,7 @@ def client(engine_host: str) -> Iterator[Any]:
         yield sdk
 
 
-@pytest.fixture(scope="module", params=["nothing", "reference"])
+@pytest.fixture(scope="module", params=["nothing", pytest.param("reference", marks=pytest.mark.large)])
 def lab(request: Any, client: Any, engine_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Three containers of an image that holds nothing, and of the reference image."""
     image = EMPTY if request.param == "nothing" else REFERENCE_IMAGE

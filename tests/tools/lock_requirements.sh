@@ -28,7 +28,6 @@ lock() {
 
 lock requirements.lock requirements.txt
 lock requirements-dev.lock requirements.txt requirements-dev.txt
-lock tests/requirements/importer.lock tests/requirements/importer.txt
 lock tests/requirements/uv.lock tests/requirements/uv.txt
 environments=roles/image/files/environments
 lock $environments/lab/requirements.lock $environments/lab/requirements.txt

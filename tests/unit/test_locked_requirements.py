@@ -18,7 +18,6 @@ NAMES = ("code", "lab", "pytorch", "tensorflow")
 LOCKS = {
     "requirements.lock": ["requirements.txt"],
     "requirements-dev.lock": ["requirements.txt", "requirements-dev.txt"],
-    "tests/requirements/importer.lock": ["tests/requirements/importer.txt"],
     "tests/requirements/uv.lock": ["tests/requirements/uv.txt"],
     **{f"{ENVIRONMENTS}/{name}/requirements.lock": [f"{ENVIRONMENTS}/{name}/requirements.txt"] for name in NAMES},
 }

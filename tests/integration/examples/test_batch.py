@@ -247,7 +247,7 @@ class Training:
         return Done(code, self.text)
 
 
-@pytest.mark.parametrize("policy", ["keep", "terminate"])
+@pytest.mark.parametrize("policy", ["keep", pytest.param("terminate", marks=pytest.mark.large)])
 def test_a_container_that_is_killed_fails_the_training(
     controller: Controller, image: Callable[[str], str], policy: str
 ) -> None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from controller import Controller, Session, run_playbook
@@ -44,8 +44,9 @@ def check_training(text: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def train(controller: Controller, image: Callable[[str], str]) -> Session:
-    return launch(controller, "pytorch", "train", image("pytorch"))
+def train(controller: Controller, image: Callable[[str], str]) -> Iterator[Session]:
+    yield launch(controller, "pytorch", "train", image("pytorch"))
+    controller.terminate("train").check()
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +58,10 @@ def test_pytorch_trains_with_the_variables_alone(train: Session) -> None:
     check_training(written(train))
 
 
+@pytest.mark.large
 def test_pytorch_trains_through_torchrun(controller: Controller, train: Session) -> None:
     """Each container runs its own torchrun, started by Ansible: no rank reaches another by SSH."""
     check_training(controller.everywhere("train", TORCHRUN).check().text)
-    controller.terminate("train").check()
 
 
 def test_mpi_runs_programs_in_c_and_python(ring: Session) -> None:
@@ -104,6 +105,7 @@ def test_tensorflow_reduces_over_all_workers(controller: Controller, image: Call
     controller.terminate("tensorflow").check()
 
 
+@pytest.mark.large
 def test_hpc_challenge_succeeds(controller: Controller, image: Callable[[str], str]) -> None:
     hpcc = launch(controller, "hpcc", "hpcc", image("hpcc"))
     text = written(hpcc)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from controller import Controller, Session
 
 ASKED: dict[str, Any] = {
@@ -48,6 +49,7 @@ def test_one_training_over_all_containers(controller: Controller, image: Callabl
     controller.terminate(session.name).check()
 
 
+@pytest.mark.large
 def test_a_training_in_each_container(controller: Controller, image: Callable[[str], str]) -> None:
     """Two trainings, which a login at a terminal mentions."""
     session = launched(controller, image("pytorch"), "none", 2)

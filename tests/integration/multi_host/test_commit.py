@@ -101,6 +101,7 @@ def test_an_engine_that_is_killed_leaves_no_half_image(agents: Agents, built: Se
     agents.launch("built", session_agents=["agent2"], **SIZE).check()
 
 
+@pytest.mark.large
 def test_a_full_disk_of_another_agent_is_a_warning(agents: Agents, built: Session, lab: Lab) -> None:
     """A session there gets a copy, which takes the name of the former image: the same packages, and other keys of the host."""
     before = on_all(agents)

@@ -33,6 +33,7 @@ def version(lab: Lab) -> Iterator[str]:
         shutil.rmtree(lab.folder / "shared" / NAME, ignore_errors=True)
 
 
+@pytest.mark.large
 def test_modules_run_in_the_oldest_python_of_agents(agents: Agents, version: str) -> None:
     examined = agents.play("check_agents", agent_check_seconds=0.2, **PYTHON).check().text
     assert examined.count(f", Python {version}.") == len(NAMES)
