@@ -8,6 +8,7 @@ ROUNDS sets the number of losses, and SEED their moments.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import random
 import re
@@ -133,5 +134,7 @@ def lose_and_return(agents: Agents, lab: Lab, rng: random.Random) -> str:
 
 def test_a_host_that_is_lost_at_a_random_moment_leaves_nothing_twice(agents: Agents, whole: Lab) -> None:
     print(f"SEED={SEED}")
+    # Each round has a deadline of its own.
+    faulthandler.cancel_dump_traceback_later()
     for number in range(ROUNDS):
         print(f"round {number}:", lose_and_return(agents, whole, random.Random(f"{SEED}-{number}")), flush=True)

@@ -9,6 +9,7 @@ how long, and SEED the moves.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import random
@@ -25,7 +26,7 @@ from controller import ENDED, SMALL, Done, run_playbook
 from lost_hosts import PATIENCE, bring_back
 from own_objects import LABEL
 
-MINUTES = float(os.environ.get("MINUTES", "60"))
+MINUTES = float(os.environ.get("MINUTES", "15"))
 SEED = int(os.environ.get("SEED", "1"))
 # Three containers fit on each agent, and two hosts do not have room for both sessions at their largest size.
 SHAPE = {
@@ -244,6 +245,8 @@ def test_random_moves_keep_every_session_whole_or_say_what_it_lacks(
     agents: Agents, whole: Lab, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     print(f"SEED={SEED}")
+    # Each move has a deadline of its own.
+    faulthandler.cancel_dump_traceback_later()
     deadline = time.monotonic() + 60 * MINUTES
     number = 0
     with Agents(tmp_path_factory.mktemp("other") / "own", agents.host, whole) as other:
