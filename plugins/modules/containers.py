@@ -7,8 +7,7 @@ module: containers
 short_description: Create, start, stop or remove all containers of a session
 description:
   - Manages all containers of a session on one agent in one call, several at a time.
-  - If the creation of a container fails, the module removes the containers that this call has created. If a start fails, it
-    removes all containers that this launch has created on the agent.
+  - If a creation or a start fails, the containers stay, so that their logs can be read. Remove them with O(state=absent).
   - A container that is as in the plan is not changed.
 options:
   state:

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Create, start and stop all containers of a plan on one agent; after an error, remove what was created."""
+"""Create, start and stop all containers of a plan on one agent.
+
+After an error, the containers stay: the conductor reads their logs and removes them on all agents.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,16 @@ from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import CONFIG_FOLDER, LABEL, LABEL_LAUNCH, LABEL_OWNER, LABEL_SESSION, LABEL_SPEC
 from .._core.documents import Json
-from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError, TakenError
+from .._core.errors import ConflictError, EngineError, InputError, StateError, TakenError
 from .._core.image_reference import names_of
 from .._core.model import Container, Mount, Plan
-from .._core.parallel import map_bounded, run_all, values_of
+from .._core.parallel import run_all
 from .client import Engine, container_entries, waits_for_secrets
 from .data_folders import check_folders_answer, check_mounts_answer, found_folders
 from .device_nodes import amd_gpus, mps_fault
 from .fabric import is_connected
 from .payloads import NO_LIMITS, AgentSettings, Limits, container_body, endpoint
-from .removal import GOING, ContainerChanges, clear_away, remove_orphans, state_of, stop_containers
+from .removal import GOING, ContainerChanges, remove_orphans, state_of, stop_containers
 from .reports import claims, engine_name
 from .runtime import find_runtime
 from .secrets import Delivery
@@ -78,16 +81,11 @@ class AgentContainers:
             outcome.containers = self._entries(listed)
             return outcome
         self._check_mps(waiting)
-        try:
-            pairs = [(container, self._found(container, listed)) for container in waiting]
-            parts = (self.engine, self.plan, self.agent, self.files, self.delivery, self.bootstrap_timeout)
-            Starting(*parts).carry_out(pairs)
-            listed, _before = self._look()
-            outcome.containers = self._entries(listed)
-        except Exception as error:
-            launch = self.plan.session.launch
-            self._undo(error, lambda listed: listed["Labels"].get(LABEL_LAUNCH) != launch)
-            raise
+        pairs = [(container, self._found(container, listed)) for container in waiting]
+        parts = (self.engine, self.plan, self.agent, self.files, self.delivery, self.bootstrap_timeout)
+        Starting(*parts).carry_out(pairs)
+        listed, _before = self._look()
+        outcome.containers = self._entries(listed)
         return outcome
 
     def _must_start(self, container: Container, listed: Json | None) -> bool:
@@ -162,20 +160,14 @@ class AgentContainers:
         if self.plan.session.read_only_root:
             remove_orphans(self.engine, {container.id for container, old in wanted if old is None}, self.deadline)
 
-        def create(pair: Tuple[Container, Json | None]) -> str:
+        def create(pair: Tuple[Container, Json | None]) -> None:
             container, old = pair
             if old is not None:
                 self.engine.remove(old["Id"], container.hostname)
-            return self._create(container, settings[self.plan.session.image_of(container)])
+            self._create(container, settings[self.plan.session.image_of(container)])
 
-        outcomes = map_bounded(create, wanted)
-        try:
-            values_of(outcomes)
-            self._check_volumes()
-        except Exception as error:
-            created = {outcome.value for outcome in outcomes}
-            self._undo(error, lambda listed: listed["Id"] not in created)
-            raise
+        run_all(create, wanted)
+        self._check_volumes()
 
     def _settings(self, reference: str) -> AgentSettings:
         """An EngineError if the image or the SSH runtime is missing. Without a volume, the newest of this edition is mounted."""
@@ -216,10 +208,10 @@ class AgentContainers:
                 if reason:
                     raise ConflictError(f"On {self.agent} the volume {mount.source} {reason}.", self.agent)
 
-    def _create(self, container: Container, settings: AgentSettings) -> str:
+    def _create(self, container: Container, settings: AgentSettings) -> None:
         body = container_body(self.plan, container, settings)
         try:
-            return self.engine.create(container.name, body, container.hostname)
+            self.engine.create(container.name, body, container.hostname)
         except ConflictError as error:
             holder = self.engine.inspect(container.name, container.hostname)
             labels = ((holder or {}).get("Config") or {}).get("Labels") or {}
@@ -237,12 +229,6 @@ class AgentContainers:
             message = "%s: agent %s does not have this container; create it before starting it."
             raise StateError(message % (container.hostname, self.agent), self.agent)
         return listed[container.id]
-
-    def _undo(self, error: Exception, keep: Callable[[Json], bool]) -> None:
-        """Remove the session's containers on this agent, except those to keep; add to the error's message if that fails."""
-        rest = clear_away(self.engine, self.plan.session.id, keep, self.deadline)
-        if isinstance(error, ComputeError):
-            error.message += rest
 
 
 def required_action(container: Container, listed: Json | None, launch: str, agent: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Callable, Collection, Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple
+from typing import Collection, Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple
 
 from .._core.constants import GRACE, LABEL_CONTAINER, LABEL_GRACE, LABEL_LAUNCH, LABEL_SESSION
 from .._core.documents import Json
@@ -275,16 +275,3 @@ def stop_containers(engine: Engine, listed: Sequence[Json], outcome: ContainerCh
         outcome.act(engine_name(container), "stopped", "exited")
     if not check:
         kill_all(engine, end_programs(engine, running))
-
-
-def clear_away(engine: Engine, session: str, keep: Callable[[Json], bool], deadline: float) -> str:
-    """Remove a session's containers after an error. Returns a sentence to add to that error if the removal fails too."""
-    try:
-        listed = session_containers(engine, [session])
-        made = [container for container in listed if not keep(container)]
-        remove_containers(engine, made, deadline)
-        if len(made) == len(listed):
-            remove_volumes(engine, ended_volumes(engine, [session], made)[0], deadline)
-    except ComputeError as error:
-        return f" The containers of this launch could not all be removed there: {error.message}"
-    return ""

@@ -164,12 +164,14 @@ def test_the_output_is_shown_while_the_command_runs(controller: Controller) -> N
 
 
 def test_a_bootstrap_script_that_fails_undoes_the_launch(controller: Controller) -> None:
-    """The error shows the last lines of the script, and nothing is left."""
-    script = "echo preparing; ls /nowhere; exit 4"
+    """The error shows the last lines of the script, the kept log shows all, and nothing is left."""
+    script = "echo at first; seq 20; echo preparing; ls /nowhere; exit 4"
     done = controller.play("cluster_session", session_name="unprepared", session_bootstrap=script, **TINY)
     assert done.code == 2
     for wanted in ("was not launched", "preparing", "cannot access '/nowhere'", "failed with exit code 4"):
         assert wanted in done.message
+    assert "at first" not in done.message
+    assert "at first" in controller.play("session_logs", session_name="unprepared").check().text
     assert row_of(controller, "unprepared")["state"] == "ERROR"
     assert controller.engine("unprepared") == {}
 

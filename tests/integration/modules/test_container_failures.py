@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A failed launch leaves nothing behind, and does not change other containers."""
+"""A failed launch leaves nothing behind but its logs, and does not change other containers."""
 
 from __future__ import annotations
 
@@ -17,6 +17,14 @@ from engine_lab import AGENT, IMAGE, MIB, Shape, relaunched, run_module, run_ste
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError, TakenError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Mount, Port, Resources
 from ansible_collections.cluster.compute.plugins.module_utils._docker import starting
+from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
+
+
+def left(launch: AgentContainers, client: Any) -> list[dict[str, Any]]:
+    """The containers of the session after the conductor has removed what the launch created."""
+    session = launch.plan.session
+    run_step("containers.absent", sessions=[session.id], launch=session.launch)
+    return ours(client, launch.plan)
 
 
 @pytest.fixture
@@ -36,16 +44,17 @@ def test_another_spec_is_refused(launcher: Launcher) -> None:
 
 def test_foreign_name(launcher: Launcher, client: Any) -> None:
     plan = Shape().plan()
+    launch = launcher(plan)
     with stranger(client, plan.containers[2].name) as identity:
         assert plan.containers[2].name in run_module("agent_info", name=AGENT)["agent"]["names"]
         with pytest.raises(TakenError) as caught:
-            launcher(plan).created()
+            launch.created()
         assert caught.value.message == (
             f"sub2: on agent1 the name {plan.containers[2].name} is used by container {identity[:12]}, "
             "which does not belong to this session; remove or rename it."
         )
+        assert left(launch, client) == []
         assert client.inspect_container(identity)["State"]["Running"]
-        assert ours(client, plan) == []
 
 
 def test_a_container_with_our_labels_by_inheritance_is_left_alone(launcher: Launcher, client: Any) -> None:
@@ -120,7 +129,9 @@ def test_all_or_nothing(launcher: Launcher, client: Any, case: str) -> None:
     with pytest.raises(EngineError, match=message) as caught:
         create_and_start(launch)
     print(caught.value.message)
-    assert ours(client, launch.plan) == []
+    logs = run_step("logs.read", session=launch.plan.session.id)["logs"]
+    assert any("cannot go on" in log["text"] for log in logs) == (case == "ends")
+    assert left(launch, client) == []
 
 
 def test_port_in_use(launcher: Launcher, client: Any) -> None:
@@ -132,7 +143,7 @@ def test_port_in_use(launcher: Launcher, client: Any) -> None:
         with pytest.raises(TakenError, match=r"main1: .*address already in use; free that port") as caught:
             create_and_start(launch)
         print(caught.value.message)
-    assert ours(client, launch.plan) == []
+    assert left(launch, client) == []
 
 
 @pytest.mark.usefixtures("settled")
@@ -141,11 +152,11 @@ def test_a_failed_repair_keeps_what_was_there(launcher: Launcher, client: Any) -
     create_and_start(launch)
     client.remove_container(launch.plan.containers[1].name, force=True)
     broken = with_container(relaunched(launch.plan), 1, environment={"BEHAVIOUR": "end"})
+    again = replace(launch, plan=broken)
     with pytest.raises(EngineError, match="sub1: on agent1 the container ended"):
-        create_and_start(replace(launch, plan=broken))
-    left = ours(client, launch.plan)
-    assert [one["Names"][0][1:] for one in left] == [launch.plan.main.name]
-    assert left[0]["State"] == "running"
+        create_and_start(again)
+    [stays] = left(again, client)
+    assert (stays["Names"], stays["State"]) == (["/" + launch.plan.main.name], "running")
 
 
 def test_started_needs_created(launcher: Launcher) -> None:

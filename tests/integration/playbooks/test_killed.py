@@ -41,10 +41,10 @@ def launched_again(controller: Controller, phase: str, alone: bool = False) -> N
         ended(controller, name)
 
 
-def ended_instead(controller: Controller, phase: str) -> None:
-    """Kill a launch, and terminate the session."""
-    name = f"{phase}-ended"
-    controller.killed("cluster_session", PHASES[phase], session_name=name, **SIZE)
+def ended_instead(controller: Controller, phase: str, bootstrap: str = "") -> None:
+    """Kill a launch, and terminate the session. With a ``bootstrap`` that fails, the launch is about to remove its containers."""
+    name = f"{phase}-failed" if bootstrap else f"{phase}-ended"
+    controller.killed("cluster_session", PHASES[phase], session_name=name, session_bootstrap=bootstrap, **SIZE)
     ended(controller, name)
 
 
@@ -75,6 +75,7 @@ STORIES = {
     **{phase: (launched_again, phase) for phase in PHASES},
     "created-alone": (launched_again, "created", True),
     "created-ended": (ended_instead, "created"),
+    "started-failed": (ended_instead, "started", "exit 3"),
     "started-ended": (ended_before_its_folder, "started"),
 }
 
