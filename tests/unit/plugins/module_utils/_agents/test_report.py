@@ -14,7 +14,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents import rep
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_APPS, LABEL_SECRETS
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import AppStatus
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError, UnreachableError
 
 
 def entry(name: str, state: str, *gpus: str) -> dict[str, Any]:
@@ -33,13 +33,16 @@ class Waiting(Engine):
             raise self.error
         return True
 
+    def check_answers(self) -> None:
+        """The engine answers beside a container of which it says nothing."""
+
 
 def test_a_container_that_waits_for_its_secrets_does_not_run_yet() -> None:
     kept = {**entry("e", "running"), "id": "c", "hostname": "sub1", "labels": {LABEL_SECRETS: "true"}}
     assert report.with_wait(Waiting(), kept) == {**kept, "state": "waiting"}
     for other in ({**kept, "state": "exited"}, {**kept, "labels": {LABEL_SECRETS: ""}}, {**kept, "labels": {}}):
         assert report.with_wait(Waiting(AssertionError("not asked")), other) == other
-    for error in (EngineError("it has just gone"), ConflictError("it is not running")):
+    for error in (EngineError("it has just gone"), ConflictError("it is not running"), LateError("it hangs")):
         assert report.with_wait(Waiting(error), kept) == kept
     with pytest.raises(UnreachableError):
         report.with_wait(Waiting(UnreachableError("no engine")), kept)
