@@ -160,14 +160,17 @@ class ContainerRequests(Connection):
         with self._asking("stop it", subject) as client:
             client.stop(identity, timeout=grace)
 
-    def remove(self, identity: str, subject: str = "") -> None:
-        """Remove a container, running or not, with its anonymous volumes. It may be gone, or go at the request of another command."""
+    def remove(self, identity: str, subject: str = "", deadline: float = math.inf) -> None:
+        """Remove a container, running or not, with its anonymous volumes. It may be gone, or go at the request of another command.
+
+        The other removal is waited for until the deadline, and not longer than a request may take.
+        """
 
         def removed() -> None:
             with self._asking("remove it", subject) as client:
                 self._or_none(client.remove_container, identity, v=True, force=True)
 
-        retry_until(removed, lambda error: _BEING_REMOVED in str(error), deadline_in(self._timeout))
+        retry_until(removed, lambda error: _BEING_REMOVED in str(error), min(deadline, deadline_in(self._timeout)))
 
     def logs(
         self,

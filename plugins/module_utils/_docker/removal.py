@@ -129,7 +129,7 @@ def remove_containers(engine: Engine, listed: Iterable[Json], deadline: float) -
     """Remove all these containers. Raises the first error after all the others are removed."""
 
     def remove(container: Json) -> None:
-        persist(lambda: engine.remove(container["Id"], engine_name(container)), deadline)
+        persist(lambda: engine.remove(container["Id"], engine_name(container), deadline), deadline)
 
     run_all(remove, list(listed), keep_going=True)
 

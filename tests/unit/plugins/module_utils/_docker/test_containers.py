@@ -94,12 +94,6 @@ class Counting(Engine):
     def logs(self, *_arguments: Any, **_options: Any) -> str:
         raise EngineError("the driver keeps none.")
 
-    def remove(self, identity: str, subject: str = "") -> None:
-        del self.states[identity]
-
-    def volumes(self) -> list[dict[str, Any]]:
-        return []
-
 
 def launched(engine: Counting, bootstrap: str = "") -> AgentContainers:
     plan = replace(PLAN, session=replace(PLAN.session, bootstrap=bootstrap))

@@ -78,7 +78,7 @@ class Stubborn:
             raise ConflictError("tried to kill container, but did not receive an exit event")
         self.held = [{**one, "State": "exited"} if one["Id"] == identity else one for one in self.held]
 
-    def remove(self, identity: str, _subject: str) -> None:
+    def remove(self, identity: str, _subject: str, _deadline: float) -> None:
         assert identity not in self.waiting
         self.held = [one for one in self.held if one["Id"] != identity]
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The volumes that are removed with ended sessions, if several sessions may mount the same volume."""
+"""The volumes that are removed with ended sessions, if several sessions may mount the same volume; and the end of a removal in vain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import mounted, sort_volumes
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
+from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
+    mounted,
+    remove_containers,
+    sort_volumes,
+)
 
 # Sessions a and b mount `shared`, which a was the first to mount.
 OWN, SHARED = ("own", "a"), ("shared", "a")
@@ -42,3 +49,21 @@ def test_what_is_mounted() -> None:
         {"State": "running", "Mounts": None},
     ]
     assert mounted(containers) == {"one"}
+
+
+class Removing(Engine):
+    """An engine that is removing its containers, at the request of another command, for ever."""
+
+    def __init__(self) -> None:
+        self.asked, self._timeout = 0, 1
+
+    def _asking(self, what: str, subject: str = "") -> Any:
+        self.asked += 1
+        raise ConflictError(f"{subject}: the engine could not {what}: its removal is already in progress.")
+
+
+def test_a_removal_in_vain_ends_at_the_deadline_of_its_caller() -> None:
+    engine = Removing()
+    with pytest.raises(ConflictError, match=r"main1: .* already in progress"):
+        remove_containers(engine, [{"Id": "e", "Names": ["/main1"]}], deadline_in(0))
+    assert engine.asked == 1
