@@ -38,7 +38,6 @@ INSTALL = "apt-get update -qq && apt-get install -y -qq --no-install-recommends 
 FILES = "/usr/bin/iperf3 /usr/lib/*/libiperf.so.0 /usr/lib/*/libsctp.so.1"
 WIDE = {
     "session_cluster_size": 2,
-    "session_cluster_mode": "multi-node",
     "session_per_agent": 1,
     "session_cpus": 2,
     "agent_cpus": 4,

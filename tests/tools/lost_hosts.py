@@ -20,7 +20,6 @@ GUARD = "/usr/local/sbin/cluster-compute-overlay-guard"
 SILENT = "SELECT name FROM agent WHERE silent IS NOT NULL"
 THREE: dict[str, Any] = {
     "session_cluster_size": 3,
-    "session_cluster_mode": "multi-node",
     "session_cpus": 1,
     "session_per_agent": 1,
     "session_lost_after": PATIENCE,

@@ -140,9 +140,8 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
     )
     mode: str = declared_choice(
         (SINGLE_NODE, MULTI_NODE),
-        "Whether the containers may be placed on several agents. If one agent can hold the session, it is placed there "
-        "in either mode, unless O(session_per_agent) is below O(session_cluster_size). O(session_network=host) implies "
-        "V(multi-node).",
+        "Whether the containers may be placed on several agents if one agent cannot hold them. O(session_per_agent) and "
+        "O(session_network=host) imply V(multi-node).",
         variable="cluster_mode",
     )
     image: str = declared(
@@ -194,8 +193,8 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
     per_agent: int = declared_whole(
         0,
         (0, LARGEST),
-        "Largest number of containers of the session on an agent, up to 1000; V(0) is no limit. A number below "
-        "O(session_cluster_size) requires O(session_cluster_mode=multi-node). With V(1), each container is on a host of its own.",
+        "Largest number of containers of the session on an agent, up to 1000; V(0) is no limit. With V(1), each container is on a "
+        "host of its own. A limit implies O(session_cluster_mode=multi-node).",
     )
     priority: int = declared_whole(10, (0, 100), "Priority in the queue, from 0 to 100. A higher priority comes first.")
     environment: Mapping[str, str] = declared(

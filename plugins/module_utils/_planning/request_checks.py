@@ -33,10 +33,12 @@ def check_request(variables: Mapping[str, Any]) -> Request:
     for name in ("name", "owner"):
         if name not in values:
             raise InputError("session_" + name, variables.get(name), "must be set")
-    if values.get("network") == HOST:
-        # Each container is on an agent of its own. A session of one container, too, can grow to others.
-        values["mode"] = MULTI_NODE
     given = values.pop("roles", ())
+    # Also of one container: a session keeps its mode in each size.
+    if values.get("network") == HOST:
+        values["mode"] = MULTI_NODE
+    elif any(part.get("per_agent") for part in (values, *given)):
+        values.setdefault("mode", MULTI_NODE)
     request = _with_roles(Request(**values), given)
     check_together(request)
     return request
@@ -68,14 +70,14 @@ def check_whole_roles(request: Request) -> None:
     if not request.size == len(request.members) <= LARGEST:
         raise InputError(_ROLES, len(request.members), "must have at most %d containers in all" % LARGEST)
     for role in request.roles:
-        _check_role(role, request.mode, [one.name for one in request.roles])
+        _check_role(role, [one.name for one in request.roles])
     _check_order(request.roles)
     _check_apps(request)
     if not any(role.compute for role in request.roles):
         raise InputError(_ROLES, "compute: false", "must leave a role that computes")
 
 
-def _check_role(role: Role, mode: str, names: List[str]) -> None:
+def _check_role(role: Role, names: List[str]) -> None:
     where = f"{_ROLES}: {role.name}: "
     check_environment(where + "environment", role.environment)
     if role.shm > role.memory:
@@ -83,9 +85,6 @@ def _check_role(role: Role, mode: str, names: List[str]) -> None:
         raise InputError(where + "shm", show_bytes(role.shm), rule)
     if role.pinned and role.millicpus % 1000:
         raise InputError(where + "cpus", role.millicpus / 1000, "must be a whole number with cpu_pinning")
-    if 0 < role.per_agent < role.size and mode == SINGLE_NODE:
-        rule = "needs session_cluster_mode multi-node, or must be at least the size of the role, which is %d"
-        raise InputError(where + "per_agent", role.per_agent, rule % role.size)
     for name in role.after:
         if name not in names:
             raise InputError(where + "after", name, f"must be a role of the session, which are {', '.join(names)}")
@@ -164,9 +163,11 @@ def _check_once(variable: str, what: str, values: Sequence[str]) -> None:
 
 
 def _check_placement(request: Request) -> None:
-    if not request.roles and 0 < request.per_agent < request.size and request.mode == SINGLE_NODE:
-        rule = "needs session_cluster_mode multi-node, or must be at least session_cluster_size, which is %d"
-        raise InputError("session_per_agent", request.per_agent, rule % request.size)
+    for part in request.parts:
+        if request.mode == SINGLE_NODE and 0 < part.per_agent < part.size:
+            where = f"{_ROLES}: {part.name}: per_agent" if part.name else "session_per_agent"
+            rule = "contradicts session_cluster_mode single-node, which puts %d containers on one agent: leave one out"
+            raise InputError(where, part.per_agent, rule % part.size)
     if request.agents_policy == "strict" and not request.agents:
         raise InputError("session_agents_policy", "strict", "needs session_agents")
 

@@ -19,12 +19,14 @@ _LEAST_OF_APP = ("name", "port")
 
 def variables_of(request: Request) -> Dict[str, Any]:
     """The variables of a request by full name, without those that have their default. Secrets have no value."""
-    found = {}
+    # A limit of containers on an agent gives the mode another default.
+    is_limited = any((request.per_agent, *(part.per_agent for part in request.parts)))
+    found, needed = {}, ("name", "owner", "cluster_mode" if is_limited else "")
     for variable in REQUEST_VARIABLES:
         value = getattr(request, variable.field)
         if variable.field == "size" and request.roles:
             continue  # the sum of theirs
-        if variable.name in ("name", "owner") or value != variable.normal_form(variable.default):
+        if variable.name in needed or value != variable.normal_form(variable.default):
             found[variable.full_name] = _WRITTEN.get(variable.field, _plain)(value)
     return found
 

@@ -198,12 +198,10 @@ def _unpublished(document: Json, apps: Sequence[App]) -> List[str]:
 
 def make_requests(values: Json, count: int) -> List[Request]:
     """A request for each session. If there are several, each name ends with a number."""
-    given: Dict[str, object] = {}
-    for variable in REQUEST_VARIABLES:
-        value = values.get(variable.full_name)
-        given[variable.name] = variable.default if value in (None, "") else value
-    given["name"] = given["name"] or random_name()
-    given["owner"] = given["owner"] or login()
+    asked = {variable.name: values.get(variable.full_name) for variable in REQUEST_VARIABLES}
+    given = {name: value for name, value in asked.items() if value not in (None, "")}
+    given["name"] = given.get("name") or random_name()
+    given["owner"] = given.get("owner") or login()
     if not isinstance(given["name"], str):
         check_session_name("session_name", given["name"])
     names = [given["name"]] if count == 1 else ["%s-%d" % (given["name"], number) for number in range(1, count + 1)]

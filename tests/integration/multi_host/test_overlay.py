@@ -25,7 +25,7 @@ SIX = {
     "session_cpus": 1,
     "session_bootstrap": "echo hello",
 }
-SEALED = {"session_cluster_size": 3, "session_cluster_mode": "multi-node", "session_per_agent": 1}
+SEALED = {"session_cluster_size": 3, "session_per_agent": 1}
 # The options of the session's network, as soon as there is one.
 OPTIONS = (
     "until docker network ls --quiet --filter label=cluster.compute.session.name=sealed | grep -q .; do sleep 0.2; done;"
@@ -117,7 +117,7 @@ def test_logs_are_followed_on_all_hosts_until_a_termination_that_leaves_nothing(
 
 
 def test_a_limit_for_each_agent_puts_every_container_on_a_host_of_its_own(agents: Agents, lab: Lab) -> None:
-    apart = {"session_cluster_size": 3, "session_cluster_mode": "multi-node", "session_per_agent": 1}
+    apart = {"session_cluster_size": 3, "session_per_agent": 1}
     eligible = {"agent_schedulable": "{{ inventory_hostname != 'agent3' }}"}
     drained = agents.launch("apart", "--check", **apart, **eligible).check().text
     # Ansible breaks long lines.

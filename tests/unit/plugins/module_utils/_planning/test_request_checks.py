@@ -13,6 +13,7 @@ from samples import exactly
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
+from ansible_collections.cluster.compute.plugins.module_utils._planning.written_request import variables_of
 
 BASE = {"name": "train", "owner": "alice"}
 DATA = {"source": "/data", "target": "/data"}
@@ -30,8 +31,8 @@ DATA = {"source": "/data", "target": "/data"}
             "session_disk: '1g': must be 0 with session_read_only_root, whose writable directories are volumes without a size.",
         ),
         (
-            {"cluster_size": 3, "per_agent": 2},
-            "session_per_agent: 2: needs session_cluster_mode multi-node, or must be at least session_cluster_size, which is 3.",
+            {"cluster_size": 3, "per_agent": 2, "cluster_mode": "single-node"},
+            "session_per_agent: 2: contradicts session_cluster_mode single-node, which puts 3 containers on one agent: leave one out.",
         ),
         ({"per_agent": -1}, "session_per_agent: -1: must be a whole number from 0 to 1000."),
         ({"cpus": 1.5, "cpu_pinning": True}, "session_cpus: 1.5: must be a whole number with session_cpu_pinning."),
@@ -71,6 +72,36 @@ DATA = {"source": "/data", "target": "/data"}
 def test_bad_input_inside_and_between_variables(variables: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=exactly(message)):
         check_request({**BASE, **variables})
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, "single-node"),
+        ({"per_agent": 0}, "single-node"),
+        ({"per_agent": 1}, "multi-node"),
+        # In another size, it is the same session.
+        ({"cluster_size": 1, "per_agent": 1}, "multi-node"),
+        ({"per_agent": 3, "cluster_mode": "single-node"}, "single-node"),
+        ({"cluster_size": 1, "roles": [{"name": "ps", "size": 2, "per_agent": 1}]}, "multi-node"),
+        ({"cluster_size": 1, "roles": [{"name": "ps", "size": 2}]}, "single-node"),
+        (
+            {
+                "per_agent": 1,
+                "cluster_mode": "single-node",
+                "cluster_size": 1,
+                "roles": [{"name": "main", "per_agent": 0}],
+            },
+            "single-node",
+        ),
+        ({"network": "host", "cluster_mode": "single-node"}, "multi-node"),
+    ],
+)
+def test_a_limit_of_containers_on_an_agent_allows_several_agents(variables: dict[str, Any], expected: str) -> None:
+    made = check_request({**BASE, "cluster_size": 3, **variables})
+    assert made.mode == expected
+    written = {name.removeprefix("session_"): value for name, value in variables_of(made).items()}
+    assert check_request(written) == made
 
 
 @pytest.mark.parametrize("missing", ["name", "owner"])

@@ -143,9 +143,9 @@ def test_parameter_servers_and_evaluators_do_not_compute() -> None:
             "session_roles: ps: after: 'ps, worker': must not wait for each other.",
         ),
         (
-            {"roles": [{**PS, "per_agent": 1}]},
-            "session_roles: ps: per_agent: 1: needs session_cluster_mode multi-node, or must be at least the size of the role, "
-            "which is 2.",
+            {"roles": [{**PS, "per_agent": 1}], "cluster_mode": "single-node"},
+            "session_roles: ps: per_agent: 1: contradicts session_cluster_mode single-node, which puts 2 containers on one "
+            "agent: leave one out.",
         ),
         (
             {"cluster_size": 4, "roles": [PS]},

@@ -151,6 +151,13 @@ def test_an_empty_value_means_the_default() -> None:
     assert checked["image"] == "cluster-compute/reference:1"
 
 
+def test_a_limit_of_containers_on_an_agent_allows_several_agents_unless_the_mode_is_given() -> None:
+    (checked,) = launch(cluster_size=3, per_agent=1, cluster_mode="")["requests"]
+    assert checked["mode"] == "multi-node"
+    with pytest.raises(InputError, match="session_per_agent: 1: contradicts session_cluster_mode single-node"):
+        launch(cluster_size=3, per_agent=1, cluster_mode="single-node")
+
+
 def test_several_sessions_have_numbers() -> None:
     assert [one["name"] for one in launch(count="3")["requests"]] == ["train-1", "train-2", "train-3"]
     assert [one["name"] for one in launch(count=1)["requests"]] == ["train"]
