@@ -43,7 +43,7 @@ OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9])?")
 VARIABLES = (
     "agents agents_policy apps authorized_keys bootstrap cluster_mode cluster_size command command_timeout "
     "cpu_pinning cpus environment gpus grace idle_timeout image lifetime memory mounts no_new_privileges "
-    "on_failure pids preset priority read_only_root resource_group shm strategy terminate_when_done torchrun "
+    "on_failure per_agent pids preset priority read_only_root resource_group shm strategy terminate_when_done torchrun "
     "torchrun_nodes torchrun_restarts wait"
 )
 TEMPLATE = re.compile(r"\{\{|\{%|\{#|#jinja2:")
@@ -241,9 +241,7 @@ def shown_apps(document: dict[str, Any]) -> str:
     for app in apps_of(document):
         lines += app_lines(app)
         if app["forward"]:
-            lines.append(
-                "  ssh -N -o ExitOnForwardFailure=yes -L %s %s.main1" % (app["forward"], document["folder"].name)
-            )
+            lines.append(f"  ssh -N -o ExitOnForwardFailure=yes -L {app['forward']} {document['folder'].name}.main1")
     return "\n".join(lines or ["The session has no app."])
 
 

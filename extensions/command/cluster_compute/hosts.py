@@ -20,7 +20,7 @@ from .lines import lines_of
 from .run import play, play_all, report, shown
 from .words import MisuseError, check_name
 
-HOSTS, SESSION = Path("hosts.yml"), Path("session.yml")
+HOSTS, SESSION, NEXT = Path("hosts.yml"), Path("session.yml"), ("hosts provision", "up session.yml")
 # A user, a name or an address, which may be of IPv6 and in brackets, and a port.
 ADDRESS = re.compile(r"(?ai)(?:(\w[\w.-]*)@)?(\[)?(\w[\w.-]*|[\da-f:]*:[\da-f:]*:[\da-f:.]*)(?(2)\])(?::(\d{1,5}))?")
 EMPTY = "# Hosts that run sessions: docs/agents.md describes their variables.\nagents:\n  hosts:\n"
@@ -43,10 +43,16 @@ def _list(asked: argparse.Namespace) -> int:
     return 1 if subprocess.run(words, env={**os.environ, **own}, check=False).returncode else 0
 
 
-def _add(asked: argparse.Namespace) -> int:
+def _file(asked: argparse.Namespace) -> Path:
+    """The inventory to write, which is the one that later commands read."""
     [file, *_] = map(Path, [*asked.inventory[-1:], *filter(os.path.exists, places.FOUND), HOSTS])
     if not asked.inventory and os.path.abspath(os.environ.get("ANSIBLE_INVENTORY") or file) != os.path.abspath(file):
         raise MisuseError(f"later commands read the inventory of ANSIBLE_INVENTORY, not {file}: unset it, or use -i")
+    return file
+
+
+def _add(asked: argparse.Namespace) -> int:
+    file = _file(asked)
     entries, asked.inventory = entries_of(asked.addresses, asked.host or ""), [str(file)]
     if asked.show:
         return play_all(asked)
@@ -78,8 +84,7 @@ def with_hosts(text: str, entries: Dict[str, str], *, head: bool = False) -> str
     group = GROUP.search(text)
     indentation = (group[2] or f"{group[1]}  ") if group else "    "
     lines = "".join(indentation + entry for entry in entries.values())
-    known = [name for name in entries if re.search(rf'^ +"?{re.escape(name)}"?:', text, re.MULTILINE)]
-    if known:
+    if known := [name for name in entries if re.search(rf'^ +"?{re.escape(name)}"?:', text, re.MULTILINE)]:
         raise MisuseError(f"{', '.join(known)}: the inventory has it already; hosts provision makes it an agent")
     if not group or (head and re.search(r"^head:", text, re.MULTILINE)):
         raise MisuseError(f"the inventory has another form, or a head already: add the hosts by hand:\n{lines}")
@@ -89,8 +94,8 @@ def with_hosts(text: str, entries: Dict[str, str], *, head: bool = False) -> str
 
 def init(asked: argparse.Namespace) -> int:
     """Write an inventory and the file of a first session, which must not exist."""
-    existing = [str(file) for file in (HOSTS, SESSION) if file.exists()]
-    if existing:
+    files = (_file(asked), SESSION)
+    if existing := [str(file) for file in files if file.exists()]:
         raise MisuseError(f"{', '.join(existing)}: init overwrites no file")
     addresses = asked.yes or _answer(asked, "Hosts, as [USER@]ADDRESS with spaces", "").split()
     if not addresses:
@@ -99,16 +104,16 @@ def init(asked: argparse.Namespace) -> int:
     values = {
         "session_name": check_name(_answer(asked, "Name of the first session", "train")),
         "session_cluster_size": _answer(asked, "Containers", str(len(entries))),
-        "session_cluster_mode": "multi-node" if len(entries) > 1 else "single-node",
+        "session_per_agent": _answer(asked, "Containers on one host, at most", "1") if len(entries) > 1 else "",
         "session_cpus": _answer(asked, "CPUs of each container", "1"),
         "session_memory": _answer(asked, "Memory of each container", "1g"),
         "session_image": _answer(asked, "Image; empty for the small reference image", ""),
     }
     lines = [f"{name}: {json.dumps(value)}\n" for name, value in values.items() if value]
-    _write(HOSTS, with_hosts(EMPTY, entries), os.O_EXCL)
+    _write(files[0], with_hosts(EMPTY, entries), os.O_EXCL)
     _write(SESSION, "# docs/variables.md describes all variables of a session.\n" + "".join(lines), os.O_EXCL)
-    steps = ("  cluster-compute hosts provision", f"  cluster-compute up {SESSION}")
-    report(asked, {"files": [str(HOSTS), str(SESSION)]}, [f"{HOSTS} and {SESSION} are written. Next:", *steps])
+    steps = [f"  cluster-compute{''.join(f' -i {file}' for file in asked.inventory)} {verb}" for verb in NEXT]
+    report(asked, {"files": [*map(str, files)]}, [f"{files[0]} and {SESSION} are written. Next:", *steps])
     return 0
 
 

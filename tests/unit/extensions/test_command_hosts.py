@@ -148,16 +148,46 @@ def test_init_writes_two_files_and_overwrites_none(
     assert main(["init", "--yes", "alice@node1", "alice@node2"]) == 0
     assert "cluster-compute up session.yml" in capsys.readouterr().out
     assert sorted(inventory("hosts.yml")["agents"]["hosts"]) == ["node1", "node2"]
-    first = yaml.safe_load(Path("session.yml").read_text())
-    assert (first["session_name"], first["session_cluster_size"], first["session_cluster_mode"]) == (
-        "train",
-        "2",
-        "multi-node",
-    )
+    assert yaml.safe_load(Path("session.yml").read_text())["session_name"] == "train"
     before = Path("session.yml").read_text()
     Path("hosts.yml").unlink()
     assert "init overwrites no file" in refusal(capsys, "init", "--yes", "node9")
     assert (Path("session.yml").read_text(), Path("hosts.yml").exists()) == (before, False)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "answered", "expected"),
+    [
+        ("node1", ["3"], {"cluster_size": "3"}),
+        ("node1 node2 node3", ["", ""], {"cluster_size": "3", "per_agent": "1"}),
+        ("node1 node2 node3", ["6", "2"], {"cluster_size": "6", "per_agent": "2"}),
+    ],
+)
+def test_the_first_session_uses_all_hosts(
+    hosts: str, answered: list[str], expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([hosts, "", *answered, "", "", ""])
+    monkeypatch.setattr("builtins.input", lambda: next(answers))
+    assert main(["init"]) == 0
+    first = yaml.safe_load(Path("session.yml").read_text())
+    usual = {"session_name": "train", "session_cpus": "1", "session_memory": "1g"}
+    assert first == {**usual, **{f"session_{name}": value for name, value in expected.items()}}
+
+
+def test_init_writes_the_inventory_that_later_commands_read(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANSIBLE_INVENTORY", "mine.ini")
+    refused = refusal(capsys, "init", "--yes", "node1")
+    assert refused == "later commands read the inventory of ANSIBLE_INVENTORY, not hosts.yml: unset it, or use -i"
+    assert os.listdir() == []
+    assert main(["init", "--yes", "node1", "-i", "other.yml"]) == 0
+    assert sorted(os.listdir()) == ["other.yml", "session.yml"]
+    assert "cluster-compute -i other.yml hosts provision" in capsys.readouterr().out
+    Path("other.yml").rename("cluster-compute.yml")
+    Path("session.yml").unlink()
+    monkeypatch.delenv("ANSIBLE_INVENTORY")
+    assert refusal(capsys, "init", "--yes", "node1") == "cluster-compute.yml: init overwrites no file"
 
 
 def test_init_asks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +200,6 @@ def test_init_asks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
     assert yaml.safe_load(Path("session.yml").read_text()) == {
         "session_name": "first",
         "session_cluster_size": "1",
-        "session_cluster_mode": "single-node",
         "session_cpus": "0.5",
         "session_memory": "1g",
         "session_image": "pytorch",

@@ -327,7 +327,7 @@ def test_values_arrive_as_they_were_written(
     config = {"playbooks": str(tmp_path / "playbooks"), "ansible_playbook": str(program), "inventory": "hosts"}
     mounts = [{"source": "/data/a", "target": "/data", "mode": "ro"}]
     command = "echo 'ü: #1' \"$HOME\"\n- !vault x"
-    values = front_end.chosen(["command=" + command, "mounts=" + json.dumps(mounts), "cpus=0.5", "wait=9"])
+    values = front_end.chosen(["command=" + command, "mounts=" + json.dumps(mounts), "per_agent=1", "wait=9"])
     monkeypatch.setenv("ANSIBLE_STRATEGY", "mine")
     assert front_end.play(config, "cluster_session", values) == 0
     assert "ANSIBLE_" not in (tmp_path / "shown.env").read_text()
@@ -335,7 +335,7 @@ def test_values_arrive_as_they_were_written(
     assert DataLoader().load_from_file(str(tmp_path / "shown.json")) == {
         "session_command": command,
         "session_mounts": mounts,
-        "session_cpus": "0.5",
+        "session_per_agent": "1",
         "session_wait": "9",
     }
 
