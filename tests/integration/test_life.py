@@ -228,6 +228,19 @@ def test_a_login_by_ssh_keeps_a_session(lab: Lab) -> None:
     assert main.wait(timeout=4 * DEADLINE)["StatusCode"] == 81
 
 
+def test_the_time_of_a_pause_is_not_idle(lab: Lab) -> None:
+    """No program can run in it, and a user who ends it wants the session."""
+    main = limited(lab, "idle 8\n")
+    until(lambda: has(main, QUIET) and int(read(main, QUIET) or 0), "main1 is idle")
+    main.pause()
+    time.sleep(20)
+    before = read(main, QUIET)
+    main.unpause()
+    until(lambda: read(main, QUIET) not in ("", before), "main1 looks again")
+    assert int(read(main, QUIET) or 0) < 20
+    assert main.wait(timeout=4 * DEADLINE)["StatusCode"] == 81
+
+
 def ends_when_idle(container: Container, keep: float, stop: Callable[[], object]) -> None:
     """The container is in use for these seconds, which exceed its limit, and ends when its use stops."""
     with pytest.raises(RequestException):

@@ -10,7 +10,8 @@
 #   idle SECONDS              the session ends when all of its containers have been idle for SECONDS
 #
 # A container is idle while no login by SSH lasts, no browser is connected to an app, its programs use less than a twentieth of
-# a CPU, and its GPUs compute for less than a twentieth of the time. run/quiet holds the seconds since it was last in use. main1 ends when every sub is idle as well, a sub when main1 is gone.
+# a CPU, and its GPUs compute for less than a twentieth of the time. run/quiet holds the seconds
+# since it was last in use or paused. main1 ends when every sub is idle as well, a sub when main1 is gone.
 #
 # shellcheck disable=SC2154 # init.sh and life.sh set config, runtime, home, uid, gid, sshd, connections and clock
 
@@ -204,8 +205,12 @@ session_is_idle() {
     fi
 }
 
+was_paused() { # the last look was long ago. Idle time begins again: containers of a session are not all unpaused at once
+    [ $((clock - clock_before)) -gt $((interval * 500)) ]
+}
+
 check_idle() {
-    if is_in_use || [ "$idle" -eq 0 ] || [ -z "$used_at" ]; then
+    if is_in_use || was_paused || [ "$idle" -eq 0 ] || [ -z "$used_at" ]; then
         used_at=$clock ask_at=0 failures=0
     fi
     quiet=$(((clock - used_at) / 100))
