@@ -31,6 +31,8 @@ _LOOKS = f"""SELECT rowid, id, state, (plan = 'null' OR instr(plan, id)) AND (re
     (instr(request || plan, printf('"%s"', name)) AND instr(request || plan, printf('"%s"', owner))))
     FROM session WHERE {LIVE_ROWS}"""
 RESTORED = "its record in the store was damaged, and is restored"
+# The last entry of a history says how its session is.
+_FIRST_ENTRY = "INSERT INTO history (rowid, session, time, before, after, reason) SELECT min(rowid) - 1, ?, ?, ?, ?, ? FROM history"
 
 
 def adopt(store: Store, agents: Sequence[Agent], now: float) -> None:
@@ -66,7 +68,7 @@ def _restore(store: Store, known: Dict[str, str], labelled: Mapping[Tuple[str, s
         if right != (found, row.name, row.owner, state):
             known[identity] = right[-1]
             store.execute("UPDATE session SET id = ?, name = ?, owner = ?, state = ? WHERE rowid = ?", (*right, number))
-            store.note(store.need(identity), now, RESTORED, is_change=False)
+            store.execute(_FIRST_ENTRY, (identity, now, right[-1], right[-1], RESTORED))
 
 
 def _forget_unseen(store: Store, agents: Sequence[Agent]) -> None:

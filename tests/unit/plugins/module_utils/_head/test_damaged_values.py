@@ -16,7 +16,7 @@ from samples import SESSION, agent, carried_out, context, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
+from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide, note_degraded
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
@@ -91,6 +91,31 @@ def test_a_session_with_a_damaged_key_keeps_its_containers_and_is_listed_repaire
         assert [entry["reason"] for entry in store.history(SESSION)].count(RESTORED) == 1
     assert recorded(path, "terminating", name="train")["session"]["id"] == SESSION
     assert recorded(path, "terminated", session=SESSION)["session"]["state"] == states.TERMINATED
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_restored_session_keeps_its_reason_and_what_was_noted_last(path: Path, key: str) -> None:
+    """A pass that took the restoration for the last note would note a second time that the session is degraded."""
+    lacking = carried_out([agent("a")], PLAN, states={"sub1": "gone"})
+    with Store.opened(str(path.parent)) as store:
+        [noted] = note_degraded(store, lacking, "alice", 2.0)
+    damage_row(path, **{key: "x"})
+    with Store.opened(str(path.parent)) as store:
+        adopt(store, lacking, 3.0)
+        assert store.need(SESSION).reason == noted.reason
+        assert note_degraded(store, lacking, "alice", 4.0) == []
+        assert RESTORED in [entry["reason"] for entry in store.history(SESSION)]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_end_of_a_restored_session_says_how_its_command_ended(path: Path, key: str) -> None:
+    with Store.opened(str(path.parent)) as store:
+        row = store.need(SESSION)
+        row.result = "FAILURE"
+        store.note(row, 2.0, "the command ended with exit code 3")
+    damage_row(path, **{key: "x"})
+    assert recorded(path, "terminating", name="train")["session"]["id"] == SESSION
+    assert recorded(path, "terminated", session=SESSION)["session"]["reason"] == "the command ended with exit code 3"
 
 
 @pytest.mark.parametrize("column", KEYS)
