@@ -78,7 +78,8 @@ def rebuilt_plan(
     are chosen beside them. Raises InputError for another request, and ConflictError if no container of the session is seen or a lost
     container has no room any more.
     """
-    observed = {one.hostname: one for agent in agents for one in agent.containers if _is_of(row, one)}
+    own = (one for agent in agents for one in agent.containers if one.session == row.id and one.describes_session)
+    observed = {one.hostname: one for one in own}
     example = _example(row, request, observed)
     placed_on, slots = read_placement(example.label(LABEL_SESSION + ".placement")), _slots(example, request)
     request, mode = request.with_sizes(list(map(len, slots))), example.label(LABEL_SESSION + ".mode")
@@ -88,8 +89,7 @@ def rebuilt_plan(
         else _chosen_again(member, request, free.get(agent))
         for member, agent in zip(request.members, placed_on)
     )
-    first = example.label(LABEL_FIRST)
-    main = observed.get("main1")
+    first, main = example.label(LABEL_FIRST), observed.get("main1")
     ports = (main.ports if main else ()) or Allocation(plans, agents).ports(request, placed_on)
     inputs = PlanInputs(
         session_id=row.id,
@@ -165,10 +165,6 @@ def _slots(container: ObservedContainer, request: Request) -> List[List[int]]:
     sizes = request.sizes if request.roles else [len(read_placement(container.label(LABEL_SESSION + ".placement")))]
     places = iter(range(sum(sizes)))
     return [list(islice(places, size)) for size in sizes]
-
-
-def _is_of(row: Row, container: ObservedContainer) -> bool:
-    return container.session == row.id and container.describes_session
 
 
 def _chosen_again(member: Member, request: Request, free: FreeCapacity | None) -> Resources:

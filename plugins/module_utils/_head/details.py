@@ -11,7 +11,7 @@ from .._core import states
 from .._core.constants import RELOCATE, RESTART_ALL
 from .._core.documents import Json, picked
 from .._core.exits import UP, failed_apps, limit_reached
-from .._core.model import Mount, Plan, Port
+from .._core.model import Plan, Port
 from .._core.reports import Agent, ObservedContainer
 from .._core.topology import kept_apps
 from .._planning.request import PRIVATE_FIELDS
@@ -128,15 +128,15 @@ def _apps(row: Row, agents: Sequence[Agent]) -> List[Json]:
             "agent": where,
         }
         for name, (host_ip, port) in _published(row, ports, main).items()
-    ] + _of_roles(row, agents)
+    ] + (_of_roles(row.plan, agents) if row.plan else [])
 
 
-def _of_roles(row: Row, agents: Iterable[Agent]) -> List[Json]:
+def _of_roles(plan: Plan, agents: Iterable[Agent]) -> List[Json]:
     """The apps of other containers than main1, which publish no port."""
-    ended = ended_apps(row.plan, agents) if row.plan else []
+    ended = ended_apps(plan, agents)
     return [
         {"name": app.name, "address": "", "port": 0, "agent": one.agent}
-        for one, app in (kept_apps(row.plan) if row.plan else ())
+        for one, app in kept_apps(plan)
         if one.rank and app.name not in ended
     ]
 
@@ -170,10 +170,8 @@ def _published(row: Row, ports: Sequence[Port], main: ObservedContainer | None) 
 
 def _folders(row: Row) -> List[Json] | None:
     """The data folders; None if neither the plan nor the request is known."""
-    if row.plan is None and row.request is None:
-        return None
-    mounts: Sequence[Mount] = row.plan.session.mounts if row.plan else row.request.mounts if row.request else ()
-    return [picked(mount, "source", "target", "mode") for mount in mounts]
+    known = row.plan.session if row.plan else row.request
+    return [picked(mount, "source", "target", "mode") for mount in known.mounts] if known else None
 
 
 def _sum_of(measured: Iterable[Json | None]) -> Json | None:

@@ -48,7 +48,7 @@ def quota_entries(policy: SitePolicy, use: Mapping[str, Use]) -> List[Json]:
 
 
 def _entry(kind: str, name: str, use: Use, quota: Mapping[str, Any]) -> Json:
-    return {"kind": kind, "name": name, "used": asdict(use), "allowed": dict(quota)}
+    return {"kind": kind, "name": name, "used": asdict(use), "allowed": quota}
 
 
 def _resources(row: Row, agents: Iterable[Agent]) -> Iterable[Resources]:

@@ -225,10 +225,9 @@ class Folder(Document):
 def desired(folder: str, gid: int | None) -> Folder:
     """The folder as it should be. ``gid`` is the group of the engine, if it has one."""
     before = Folder.of(folder)
-    may_share = gid is not None and (os.geteuid() == 0 or gid in os.getgroups())
     if before.gid >= 0 or (before.mode and not _is_the_stores(folder, before)):
         return before
-    if not may_share or gid is None:
+    if gid is None or not (os.geteuid() == 0 or gid in os.getgroups()):
         return before if before.mode else Folder(f"{PRIVATE:04o}", -1)
     return Folder(f"{SHARED:04o}", gid)
 
