@@ -13,7 +13,7 @@ from typing import Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
 from .._core import states
 from .._core.constants import RELOCATE
-from .._core.documents import Json
+from .._core.documents import Json, picked
 from .._core.errors import ConflictError
 from .._core.exits import UNMOVED
 from .._core.forms import UUID
@@ -26,6 +26,7 @@ from .._planning.request import Request
 from .row import Row
 from .store import Store
 from .turns import Context
+from .upkeep import is_lost
 from .usage import capacity_left
 
 # Hostname, former and new agent of each container that moves.
@@ -65,11 +66,10 @@ def decided(
 ) -> Iterator[Tuple[Row, Plan, Tuple[str, ...]]]:
     """The running sessions that a pass ends or moves, with their lost agents. One that another controller repairs is left to it."""
     for row in rows:
-        plan, is_held = row.plan, row.holder is not None and row.lease >= now
-        if plan is not None and plan.session.on_lost != "keep" and not is_held:
-            lost = lost_agents(plan, agents, silent, now)
+        if row.plan and row.plan.session.on_lost != "keep" and is_lost(row, now):
+            lost = lost_agents(row.plan, agents, silent, now)
             if lost:
-                yield row, plan, lost
+                yield row, row.plan, lost
 
 
 def losses(store: Store, agents: Sequence[Agent], owner: str, now: float) -> List[Json]:
@@ -83,8 +83,7 @@ def _action(
     store: Store, row: Row, plan: Plan, lost: Sequence[str], agents: Sequence[Agent], nodes: Mapping[str, str]
 ) -> Json:
     request, action, reason = row.request, plan.session.on_lost, describe_loss(plan, lost)
-    shown: Json = {"id": row.id, "name": row.name, "owner": row.owner, "action": action, "reason": reason}
-    shown.update(nodes={}, shared=False)
+    shown = {**picked(row, "id", "name", "owner"), "action": action, "reason": reason, "nodes": {}, "shared": False}
     if action != RELOCATE or request is None:
         return shown
     places = _places(store, row, plan, request, lost, agents)

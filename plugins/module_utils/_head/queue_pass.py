@@ -59,7 +59,7 @@ def end(store: Store, owner: str, holder: Json) -> None:
 def decide(store: Store, owner: str, tried: Collection[str], context: Context) -> Round:
     """Decide about the whole queue; ``tried`` are the sessions that this pass has tried to launch."""
     catch_up(store, context.agents, context.site, context.now)
-    turns = Turns(store, store.held_plans(), context)
+    turns = Turns(store, context)
     fitting, waiting = _split(turns, owner, tried, _of_others(store, turns, context))
     for row, reason in waiting:
         if row.reason != reason:

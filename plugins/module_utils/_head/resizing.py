@@ -93,13 +93,13 @@ def _placed(store: Store, row: Row, plan: Plan, request: Request, context: Conte
     check_policy(context.site, request)
     check_subnet(request, plan)
     own = replace(row, created=context.now)
-    demand, plans = growth_demand(request, plan, context.agents), store.held_plans()
+    demand = growth_demand(request, plan, context.agents)
     if plan.network.is_of_host:
         # What is added listens at the ports that the session has, so its agents have these free, as at a launch.
-        allocation = Allocation(plans, context.agents)
+        allocation = Allocation(store.held_plans(), context.agents)
         agents = (replace(agent, ports=tuple(allocation.ports_taken_on(agent.name))) for agent in context.agents)
         context = replace(context, agents=tuple(agents))
-    turns = Turns(store, plans, context, [(own, request)], {row.id: demand})
+    turns = Turns(store, context, [(own, request)], {row.id: demand})
     reason = over_quota(context.site, by_owner(uses(store.holding(), context.agents), {row.id}), request)
     found = turns.outcome(row.id)
     if reason or isinstance(found, Shortfall):

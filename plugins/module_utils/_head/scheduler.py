@@ -116,7 +116,7 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
             return None
         return Decision("held", row, reason=_held(row))
     launched = _running_plan(store, row, request, context)
-    if row.holder is not None and not is_lost(row, context.now, context.takeover):
+    if not is_lost(row, context.now, context.takeover):
         return Decision("held", row, reason=_held(row))
     limited = _with_limits(store, row, launched, request, context.site)
     observed = [(agent.name, container) for agent in context.agents for container in agent.containers]
@@ -141,8 +141,8 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
         moves=moves,
         restarts_all=restarts,
         fenced=to_clean(store, context.agents),
+        remove=removable(store, context.agents),
     )
-    decision = replace(decision, remove=removable(store, context.agents))
     return _repaired(store, row, plan, decision, request, context, up) if is_lacking else decision
 
 
@@ -201,7 +201,7 @@ def _failed_apps(plan: Plan, observed: Sequence[Tuple[str, ObservedContainer]]) 
 def _running_plan(store: Store, row: Row, request: Request, context: Context) -> Plan:
     """The plan of a running session, once the request has proved to be the one that it was made from."""
     if row.request is not None and row.plan is not None:
-        if not is_resize(row.request, request) and not is_next_command(row, request, row.request.differences(request)):
+        if not is_resize(row.request, request) and not is_next_command(row.request, request):
             _check_same(row, request)
         return row.plan
     plans = store.held_plans()
@@ -270,7 +270,7 @@ def _enqueue(store: Store, request: Request, context: Context) -> Row:
 def _take_turn(store: Store, row: Row, request: Request, context: Context, is_new: bool) -> Decision:
     """Place the session if it is its turn. A session that cannot be launched is recorded only if it was queued."""
     remove = removable(store, context.agents)
-    turns = Turns(store, store.held_plans(), context, [(row, request)])
+    turns = Turns(store, context, [(row, request)])
     placement = turns.outcome(row.id)
     if isinstance(placement, Shortfall):
         if placement.is_final and is_new:
@@ -342,9 +342,10 @@ def _held(row: Row) -> str:
 _FIELDS = ("command", "command_timeout")
 
 
-def is_next_command(row: Row, request: Request, names: List[str]) -> bool:
+def is_next_command(former: Request, request: Request) -> bool:
     """Whether the fields in which a request differs from the session's are those of a batch command that replaces another."""
-    return bool(names) and set(names) <= set(_FIELDS) and bool(row.request and row.request.command and request.command)
+    names = former.differences(request)
+    return bool(names and former.command and request.command) and set(names) <= set(_FIELDS)
 
 
 def with_next_command(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Plan:
@@ -353,7 +354,7 @@ def with_next_command(store: Store, row: Row, plan: Plan, request: Request, cont
     The result of the former command goes into the history, and the session has none until the next command has ended.
     """
     wanted = picked(request, *_FIELDS)
-    if row.request is None or not is_next_command(row, request, row.request.differences(request)):
+    if row.request is None or not is_next_command(row.request, request):
         return plan
     former = row.running_command(context.agents)
     if former is not None and former["begun"] and former["exit_code"] is None:

@@ -79,15 +79,14 @@ class Turns:
     def __init__(
         self,
         store: Store,
-        plans: Sequence[Plan],
         context: Context,
         asked: Sequence[Tuple[Row, Request]] = (),
         demands: Mapping[str, Demand] | None = None,
     ) -> None:
-        self._plans, self._context = plans, context
-        self._ends = store.ends_on(context.agents)
+        self._context, self._ends = context, store.ends_on(context.agents)
         own, holding = {row.id for row, _request in asked}, store.holding()
-        self._changed = {row.id: row.changed for row in holding}
+        self._plans = [row.plan for row in holding if row.plan]
+        self._latest_ends = [(_latest_end(row.plan, row.changed), row.id) for row in holding if row.plan]
         self._uses = [one for one in uses(holding, context.agents) if one[0] not in own]
         waiting = store.waiting()
         self.rows = {row.id: row for row, _request in (*waiting, *asked)}
@@ -96,7 +95,7 @@ class Turns:
         for identity, demand in (demands or {}).items():
             # It runs already, so it does not wait for other sessions.
             self._entries[identity] = replace(self._entries[identity], demand=demand, awaits="")
-        self.allocation = Allocation(plans, context.agents)
+        self.allocation = Allocation(self._plans, context.agents)
 
     def now(self) -> Iterator[Turn]:
         """Every session, first to last, with its placement or why it has none."""
@@ -111,8 +110,7 @@ class Turns:
         Sessions that do not fit by the first ends are left out. Sessions without a lifetime and without a timeout of their command
         have no end.
         """
-        latest = [(_latest_end(plan, self._changed.get(plan.session.id, 0.0)), plan.session.id) for plan in self._plans]
-        ends = sorted(one for one in latest if one[0])
+        ends = sorted(one for one in self._latest_ends if one[0])
         found: Dict[str, float] = {}
         ended: Set[str] = set()
         for end, session in ends[:_MOST_ENDS]:

@@ -24,7 +24,7 @@ from .._head.quotas import by_owner, uses
 from .._head.row import Row
 from .._head.store import FullStoreError, Store
 from .._head.turns import turns
-from .._head.upkeep import adopt
+from .._head.upkeep import adopt, is_lost
 from .._head.usage import Holdings, available, held_on, list_groups, list_owners
 from .._planning.policy import SitePolicy
 from .._planning.policy_rules import allowed
@@ -89,7 +89,7 @@ def _sessions(store: Store, rows: Sequence[Row], agents: Sequence[Agent], site: 
             "logs": [],
             "time_left": time_left(session, now),
             "overdue": is_overdue(row, now),
-            "held": row.holder is not None and row.lease >= now,
+            "held": not is_lost(row, now),
             "turn": order.get(session["id"]),
             "requested_here": _is_requested_here(store, session["id"]),
             "fenced": fenced_agents(store, session["id"]),
