@@ -42,6 +42,12 @@ class ObservedContainer:
         return tuple(Port.from_json(port) for port in json.loads(self.label(LABEL_CONTAINER + ".ports") or "[]"))
 
     @property
+    def placement(self) -> Tuple[str, ...]:
+        """The agent of every rank of its session, from its label."""
+        runs = json.loads(self.label(LABEL_SESSION + ".placement"))
+        return tuple(agent for agent, count in runs for dummy in range(count))
+
+    @property
     def describes_session(self) -> bool:
         """Whether its labels describe its session. Every user of its engine can make one that has only some of them."""
         return all(map(self.label, _NEEDED_LABELS))

@@ -32,7 +32,7 @@ from .._planning.addresses import NO_SUBNET, at_slots
 from .._planning.allocation import Allocation
 from .._planning.capacity import FreeCapacity
 from .._planning.placement import Placement, host_places, rdma_places
-from .._planning.plan import PlanInputs, build_plan, mtu_for, read_placement
+from .._planning.plan import PlanInputs, build_plan, mtu_for
 from .._planning.request import Request
 from .row import Row
 
@@ -81,7 +81,7 @@ def rebuilt_plan(
     own = (one for agent in agents for one in agent.containers if one.session == row.id and one.describes_session)
     observed = {one.hostname: one for one in own}
     example = _example(row, request, observed)
-    placed_on, slots = read_placement(example.label(LABEL_SESSION + ".placement")), _slots(example, request)
+    placed_on, slots = example.placement, _slots(example, request)
     request, mode = request.with_sizes(list(map(len, slots))), example.label(LABEL_SESSION + ".mode")
     resources = tuple(
         observed[member.hostname].resources
@@ -146,10 +146,9 @@ def _example(row: Row, request: Request, observed: Mapping[str, ObservedContaine
         raise ConflictError(
             f"Session {row.name} is known from its labels alone, and no agent that answers has a container of it: bring its "
             "agents back and run this again, or end the session with terminate.yml.", row.name)  # fmt: skip
-    placed_on = read_placement(example.label(LABEL_SESSION + ".placement"))
     sizes = list(map(len, _slots(example, request)))
     first = [int(size) for size in example.label(LABEL_FIRST).split(",") if size] or sizes
-    is_alike = len(sizes) == len(first) == len(request.sizes) and sum(sizes) == len(placed_on)
+    is_alike = len(sizes) == len(first) == len(request.sizes) and sum(sizes) == len(example.placement)
     if not is_alike or example.label(LABEL_SESSION + ".request") != request.with_sizes(first).digest:
         rule = "is used by a running session with other settings: end that session with terminate.yml, or choose another name"
         raise InputError("session_name", row.name, rule)
@@ -162,7 +161,7 @@ def _slots(container: ObservedContainer, request: Request) -> List[List[int]]:
     if text:
         found: List[List[int]] = json.loads(text)
         return found
-    sizes = request.sizes if request.roles else [len(read_placement(container.label(LABEL_SESSION + ".placement")))]
+    sizes = request.sizes if request.roles else [len(container.placement)]
     places = iter(range(sum(sizes)))
     return [list(islice(places, size)) for size in sizes]
 

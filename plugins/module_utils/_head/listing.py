@@ -14,7 +14,6 @@ from .._core.exits import UP, failed_apps, failed_roles, limit_reached
 from .._core.model import Container, Gpu, Resources, Role
 from .._core.reports import Agent, ObservedContainer
 from .._planning.placement import free_of
-from .._planning.plan import read_placement
 from .details import HEALING, details
 from .row import Row, amounts
 
@@ -137,7 +136,7 @@ def _shape(row: Row, observed: Observed) -> Json:
     example = next((container for container in mine if container.describes_session), None)
     if example is None:
         return _shown(0, "", "", Resources())
-    size = len(read_placement(example.label(LABEL_SESSION + ".placement")))
+    size = len(example.placement)
     return _shown(size, example.label(LABEL_SESSION + ".mode"), str(example.data.get("image") or ""), example.resources)
 
 

@@ -105,7 +105,8 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     waits = awaited(row, request, store.awaited_by(row, request), context.agents, context.now)
     check_awaited(row, request, waits, store.waiting() if request.after else ())
     row.request = request
-    return _take_turn(store, row, request, context, is_new)
+    decision = _take_turn(store, row, request, context, is_new)
+    return replace(decision, is_new=is_new, remove=removable(store, context.agents))
 
 
 def _existing(store: Store, row: Row, request: Request, context: Context) -> Decision | None:
@@ -269,7 +270,6 @@ def _enqueue(store: Store, request: Request, context: Context) -> Row:
 
 def _take_turn(store: Store, row: Row, request: Request, context: Context, is_new: bool) -> Decision:
     """Place the session if it is its turn. A session that cannot be launched is recorded only if it was queued."""
-    remove = removable(store, context.agents)
     turns = Turns(store, context, [(row, request)])
     placement = turns.outcome(row.id)
     if isinstance(placement, Shortfall):
@@ -278,8 +278,7 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context, is_ne
         if is_new:
             waiting = [one for one in store.live({states.PENDING}) if one.owner == row.owner and one.id != row.id]
             check_waiting(context.site, request, len(waiting))
-        reason = with_start(placement.reason, turns.starts({row.id}).get(row.id))
-        return replace(_wait(store, row, reason, remove), is_new=is_new)
+        return _wait(store, row, with_start(placement.reason, turns.starts({row.id}).get(row.id)))
     try:
         _check_kept(store, request, context)
         check_policy(context.site, request)
@@ -288,28 +287,28 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context, is_ne
     except ComputeError as error:
         if is_new:
             raise
-        return _give_up(store, row, error, context.now, remove)
+        return _give_up(store, row, error, context.now)
     row.plan, row.holder, row.lease = plan, context.holder, context.now + context.lease
     store.change(row, states.SCHEDULED, context.now, f"placed on {', '.join(plan.agents)}")
     store.change(row, states.PREPARING, context.now, f"launch {plan.session.launch}")
-    return Decision("placed", row, plan, remove=remove, is_new=is_new)
+    return Decision("placed", row, plan)
 
 
-def _wait(store: Store, row: Row, reason: str, remove: Tuple[str, ...]) -> Decision:
+def _wait(store: Store, row: Row, reason: str) -> Decision:
     row.reason = reason
     store.save(row)
-    return Decision("pending", row, reason=reason, remove=remove)
+    return Decision("pending", row, reason=reason)
 
 
-def _give_up(store: Store, row: Row, error: ComputeError, now: float, remove: Tuple[str, ...]) -> Decision:
+def _give_up(store: Store, row: Row, error: ComputeError, now: float) -> Decision:
     """A queued session that has room and cannot be launched.
 
     It keeps waiting for what other sessions hold (ports, subnets), and fails for what it lacks itself (a folder).
     """
     if isinstance(error, ConflictError):
-        return _wait(store, row, error.message.rstrip("."), remove)
+        return _wait(store, row, error.message.rstrip("."))
     store.change(row, states.ERROR, now, error.message)
-    return Decision("failed", row, reason=error.message, remove=remove)
+    return Decision("failed", row, reason=error.message)
 
 
 def _planned(row: Row, request: Request, placement: Placement, allocation: Allocation, context: Context) -> Plan:

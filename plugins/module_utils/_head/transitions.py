@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Sequence, Tuple
 
 from .._core import states
-from .._core.constants import LABEL_SESSION, RESTART_ALL
+from .._core.constants import RESTART_ALL
 from .._core.documents import Json
 from .._core.errors import ComputeError
 from .._core.exits import LIFETIME, LIMITS, LOST, UP, limit_reached, what_happened
 from .._core.reports import Agent
 from .._core.states import PENDING, RUNNING, TERMINATING
-from .._planning.plan import read_placement
 from .._planning.policy import SitePolicy
 from .._planning.resizing import resized
 from .._planning.restarts import RESTARTED, restart_turn
@@ -215,7 +214,7 @@ def _holders(row: Row, change: Change) -> List[str]:
     example = next((container for container in observed if container.session == row.id), None)
     if example is None:
         return [agent.name for agent in change.agents]
-    return list(dict.fromkeys(read_placement(example.label(LABEL_SESSION + ".placement"))))
+    return list(dict.fromkeys(example.placement))
 
 
 def note_restart(store: Store, row: Row, agents: Sequence[Agent], now: float) -> bool:

@@ -220,11 +220,6 @@ def show_placement(agents: Sequence[str]) -> str:
     return json.dumps([[agent, len(list(run))] for agent, run in groupby(agents)], separators=(",", ":"))
 
 
-def read_placement(text: str) -> Tuple[str, ...]:
-    """The agent of every rank, from the label."""
-    return tuple(agent for agent, count in json.loads(text) for dummy in range(count))
-
-
 def mtu_for(mode: str, agents: Sequence[Agent], used: Sequence[str]) -> int | None:
     """The MTU of an overlay: the smallest of its agents' underlays without the VXLAN overhead. A bridge has the engine's own."""
     if mode != MULTI_NODE:

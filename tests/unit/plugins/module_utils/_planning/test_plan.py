@@ -25,8 +25,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.declaration 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import sparse
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Network, Plan, Port, Resources, Session
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_id
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import (
-    read_placement,
     show_placement,
     with_user_environment,
 )
@@ -228,7 +228,8 @@ def test_an_nfs_server_may_have_an_ipv6_address() -> None:
 @given(st.lists(st.tuples(st.text(min_size=1), st.integers(1, 5)), max_size=6))
 def test_a_placement_is_read_as_it_was_shown(runs: list[tuple[str, int]]) -> None:
     agents = [agent for agent, count in runs for _ in range(count)]
-    assert read_placement(show_placement(agents)) == tuple(agents)
+    labels = {LABEL_SESSION + ".placement": show_placement(agents)}
+    assert ObservedContainer("id", "session", data={"labels": labels}).placement == tuple(agents)
 
 
 def test_a_placement_of_a_thousand_is_a_short_label() -> None:
