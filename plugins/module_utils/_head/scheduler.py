@@ -16,9 +16,8 @@ from .._core import states
 from .._core.constants import HOST
 from .._core.documents import Json, picked
 from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError
-from .._core.exits import PAUSED, describe_command_exit
+from .._core.exits import UP, describe_command_exit
 from .._core.model import Container, Plan
-from .._core.reports import ObservedContainer
 from .._planning.addresses import NO_SUBNET
 from .._planning.allocation import Allocation, check_folders
 from .._planning.placement import Placement, Shortfall, host_places, rdma_places
@@ -30,6 +29,7 @@ from .._planning.request_checks import check_group
 from .._planning.resizing import added_since, is_resize
 from .adoption import rebuilt_plan
 from .awaited import REPLACED, awaited, check_awaited
+from .listing import Observed
 from .losses import Moves, note_nodes, relocated, to_clean
 from .resizing import change_size, strangers
 from .row import Row, shown_holder, with_former
@@ -120,16 +120,15 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     if not is_lost(row, context.now, context.takeover):
         return Decision("held", row, reason=_held(row))
     limited = _with_limits(store, row, launched, request, context.site)
-    observed = [(agent.name, container) for agent in context.agents for container in agent.containers]
-    up = {(agent, container.id) for agent, container in observed if container.state == "running"}
+    observed = {(agent.name, one.id): one for agent in context.agents for one in agent.containers}
+    up = {place for place, one in observed.items() if one.state == "running"}
     sizes = launched.session.sizes
     moved, moves = relocated(store, row, limited, request.with_sizes(sizes), context)
     missing, changes_size = _missing(moved, up), request.sizes != sizes
     # A controller that was lost may have left containers that run and do not name all members.
     is_lacking = bool(missing or changes_size or row.holder is not None or strangers(row, moved, context.agents))
     _check_reachable(row, moved.containers if changes_size else missing, context)
-    paused = {(agent, container.id) for agent, container in observed if container.state == PAUSED}
-    dead = _missing(moved, up | paused)
+    dead = _missing(moved, {place for place, one in observed.items() if one.state in UP})
     restarts = bool(dead) and not changes_size and note_restart(store, row, context.agents, context.now)
     plan = with_next_command(store, row, moved, request, context)
     decision = Decision(
@@ -192,11 +191,10 @@ def _missing(plan: Plan, up: Collection[Tuple[str, str]]) -> List[Container]:
     return [container for container in plan.containers if (container.agent, container.id) not in up]
 
 
-def _failed_apps(plan: Plan, observed: Sequence[Tuple[str, ObservedContainer]]) -> Tuple[str, ...]:
+def _failed_apps(plan: Plan, observed: Observed) -> Tuple[str, ...]:
     """The apps that PID 1 does not start again. Another start of a container starts all of its apps."""
-    places = [(container.agent, container.id) for container in plan.containers]
-    own = (container.data.get("apps") or () for agent, container in observed if (agent, container.id) in places)
-    return tuple(app["name"] for apps in own for app in apps if app["state"] == "failed")
+    own = [observed[one.agent, one.id] for one in plan.containers if (one.agent, one.id) in observed]
+    return tuple(app["name"] for one in own for app in one.data.get("apps") or () if app["state"] == "failed")
 
 
 def _running_plan(store: Store, row: Row, request: Request, context: Context) -> Plan:
