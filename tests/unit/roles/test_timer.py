@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -21,6 +22,16 @@ case $1 in
     *) cat -- "$1" >"$HOME/crontab" ;;
 esac
 """
+
+# A playbook that waits for a program without an end, which holds a lock.
+HUNG = """#!/bin/sh
+[ ! -e "$FOLDER/mended" ] || exit 0
+exec 8>"$FOLDER/held"
+flock 8
+sleep 600 &
+wait
+"""
+PATIENCE = 120
 
 
 @pytest.mark.parametrize("name", ["page", "metrics", "variables"])
@@ -40,19 +51,42 @@ def test_an_inventory_may_be_a_list_of_hosts() -> None:
     assert found == ["/work/hosts.yml", "/etc/hosts.yml", "host1,", "~/hosts.yml"]
 
 
-def test_a_pass_runs_the_playbooks_of_the_collection_whatever_playbook_has_the_role(tmp_path: Path) -> None:
-    (tmp_path / "crontab-program").mkdir()
-    (tmp_path / "crontab-program/crontab").write_text(CRONTAB)
-    (tmp_path / "crontab-program/crontab").chmod(0o755)
-    (tmp_path / "play.yml").write_text("- hosts: localhost\n  gather_facts: false\n  roles: [cluster.compute.timer]\n")
+def job_of(home: Path, *arguments: str) -> str:
+    """The command that cron runs, after an installation."""
+    (home / "crontab-program").mkdir()
+    (home / "crontab-program/crontab").write_text(CRONTAB)
+    (home / "crontab-program/crontab").chmod(0o755)
+    (home / "play.yml").write_text("- hosts: localhost\n  gather_facts: false\n  roles: [cluster.compute.timer]\n")
     kept = {name: text for name, text in os.environ.items() if not name.startswith(("ANSIBLE_", "XDG_"))}
-    path = f"{tmp_path / 'crontab-program'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-    own = {"HOME": str(tmp_path), "PATH": path, "ANSIBLE_COLLECTIONS_PATH": str(ROLES.parent / "collections")}
+    path = f"{home / 'crontab-program'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    own = {"HOME": str(home), "PATH": path, "ANSIBLE_COLLECTIONS_PATH": str(ROLES.parent / "collections")}
     interpreter = f"ansible_python_interpreter={sys.executable}"
-    command = ["ansible-playbook", "-i", "localhost,", "-c", "local", "-e", interpreter, "play.yml"]
-    done = subprocess.run(command, cwd=tmp_path, env={**kept, **own}, capture_output=True, text=True, check=False)
+    command = ["ansible-playbook", "-i", "localhost,", "-c", "local", "-e", interpreter, *arguments, "play.yml"]
+    done = subprocess.run(command, cwd=home, env={**kept, **own}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    job = (tmp_path / "crontab").read_text().splitlines()[-1].split(" ", 5)[5]
-    subprocess.run(["sh", "-c", job], cwd=tmp_path, env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, check=False)
+    return (home / "crontab").read_text().splitlines()[-1].split(" ", 5)[5]
+
+
+def run_job(job: str, home: Path) -> int:
+    """The exit code of a pass, as cron runs it."""
+    environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
+    return subprocess.run(["sh", "-c", job], cwd=home, env=environment, check=False, timeout=PATIENCE).returncode
+
+
+def test_a_pass_runs_the_playbooks_of_the_collection_whatever_playbook_has_the_role(tmp_path: Path) -> None:
+    run_job(job_of(tmp_path), tmp_path)
     log = (tmp_path / ".local/share/cluster-compute/cluster-compute-queue.log").read_text()
     assert "The inventory has no host in the group agents" in log, log
+
+
+def test_a_pass_that_hangs_ends_with_what_it_has_started_and_keeps_no_later_pass(tmp_path: Path) -> None:
+    program = tmp_path / "programs/ansible-playbook"
+    program.parent.mkdir()
+    program.write_text(HUNG)
+    program.chmod(0o755)
+    environment = {"PATH": f"{program.parent}:/usr/bin:/bin", "FOLDER": str(tmp_path)}
+    job = job_of(tmp_path, "-e", json.dumps({"__timer_longest": 1, "__timer_environment": environment}))
+    assert run_job(job, tmp_path) == 124
+    subprocess.run(["flock", str(tmp_path / "held"), "true"], check=True, timeout=PATIENCE)
+    (tmp_path / "mended").touch()
+    assert run_job(job, tmp_path) == 0
