@@ -58,13 +58,19 @@ def folders_of(listed: Json) -> Set[str]:
 
 
 def waiting_programs(names: Sequence[str], folders: Collection[str], agent: str) -> str:
-    """A sentence for users about containers that do not end.
+    """A sentence for users about containers that do not end. Without folders, the engine itself waits for them.
 
     >>> waiting_programs(["alice.train.main1"], ["/srv/data"], "node1")
     'alice.train.main1: on node1 a program waits for /srv/data, which does not answer; run the end again when its file server is back.'
     """
-    message = "%s: on %s a program waits for %s, which does not answer; run the end again when its file server is back."
-    return message % (few(names, _MOST_NAMES), agent, ", ".join(sorted(folders)))
+    why = (
+        "the container hangs, and the engine answers no request for it; check the disks and the load of that host, "
+        "restart it if nothing else helps, and run this again"
+    )
+    if folders:
+        waits = ", ".join(sorted(folders))
+        why = f"a program waits for {waits}, which does not answer; run the end again when its file server is back"
+    return f"{few(names, _MOST_NAMES)}: on {agent} {why}."
 
 
 def _must_answer(folders: Collection[str], agent: str, seconds: float) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import List, Sequence
+from typing import Collection, List, Sequence
 
 from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError
@@ -46,8 +46,8 @@ class LogRequest:
     ended: bool = False
 
 
-def read_logs(engine: Engine, request: LogRequest) -> List[Json]:
-    """The log of each container, main1 first. The text of a log that cannot be read says why."""
+def read_logs(engine: Engine, request: LogRequest, hung: Collection[str] = ()) -> List[Json]:
+    """The log of each container, main1 first. The text of a log that cannot be read says why. The IDs ``hung`` are not asked for."""
     members = [listed for listed in engine.containers(session=request.session) if is_member(listed)]
     entries = [container_entry(listed) for listed in members]
     named = [entry for entry in entries if not request.containers or entry["hostname"] in request.containers]
@@ -61,6 +61,8 @@ def read_logs(engine: Engine, request: LogRequest) -> List[Json]:
     def read(entry: Json) -> str:
         """The log, or why it cannot be read: that must not hide the other logs, or stop the end of the session."""
         try:
+            if entry["engine_id"] in hung:
+                return "(its log cannot be read: the container hangs)\n"
             if time.monotonic() >= deadline:
                 return "(its log was not read: reading the logs took longer than %d s)\n" % request.deadline
             return engine.logs(entry["engine_id"], request.tail, request.since, request.timestamps, share, deadline)

@@ -12,20 +12,20 @@ from typing import Collection, Dict, FrozenSet, Iterable, List, Sequence, Set, T
 from .._core.constants import GRACE, LABEL_CONTAINER, LABEL_GRACE, LABEL_LAUNCH, LABEL_SESSION
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, StateError
-from .._core.parallel import map_bounded, run_all
+from .._core.parallel import Outcome, map_bounded, run_all, values_of
 from .._core.waiting import deadline_in, wait_until
 from .client import Engine, session_containers
-from .connection import AbsentError, persist
+from .connection import AbsentError, LateError, persist
 from .data_folders import folders_of, silent_folders, waiting_programs
 from .logs import LogRequest, read_logs
 from .payloads import STOP_MARGIN, goes_with_container, orphans
 from .reports import active, engine_name, is_ours, is_relay, session_of
 
-# Seconds for a request about a container whose file server is lost. The engine takes ten to kill a program that does not end.
+# Seconds for a signal to a container that may hang. The engine takes ten to kill a program that does not end.
 _HASTE = 30
 # States of a container that the engine is removing and never starts again.
 GOING = frozenset({"dead", "removing"})
-# Containers that are killed at the same time, where each may take as long as a request.
+# Containers that receive a signal at the same time, where each may take as long as a request.
 _MOST_AT_ONCE = 64
 
 
@@ -68,16 +68,17 @@ def grace_of(listed: Json) -> int:
     return int(text) if text.isdigit() and len(text) < 8 else GRACE
 
 
-def end_programs(engine: Engine, listed: Sequence[Json]) -> List[Json]:
-    """Send TERM to all of these containers that run, wait for their end, and return those that still run.
+def end_programs(engine: Engine, listed: Sequence[Json]) -> Tuple[List[Json], List[Json]]:
+    """Send TERM to all of these containers that run, and wait for their end. Returns those that still run, and those that hang.
 
-    The wait is as long as the longest grace of these containers. An error of the engine for a single container is no error: what
-    does not end is killed.
+    The wait is as long as the longest grace of these containers. Other errors of the engine for a single container are no errors:
+    what does not end is killed. About a container that hangs, an engine answers no other request, either.
     """
-    running = active(listed)
+    asked = map_bounded(lambda container: _terminate(engine, container), active(listed), _MOST_AT_ONCE, keep_going=True)
+    hung = [outcome.item for outcome in asked if isinstance(outcome.error, LateError)]
+    running = [outcome.item for outcome in asked if outcome.item not in hung]
     if not running:
-        return []
-    map_bounded(lambda container: _terminate(engine, container), running, keep_going=True)
+        return [], hung
     seconds = max(grace_of(container) + STOP_MARGIN for container in running)
 
     def is_over() -> bool:
@@ -87,28 +88,26 @@ def end_programs(engine: Engine, listed: Sequence[Json]) -> List[Json]:
 
     # Pauses of a twentieth of the time so far: a removal begins soon after the last end, and a long grace takes few requests.
     wait_until(is_over, deadline_in(seconds), growth=1.05)
-    return running
+    return running, hung
 
 
-def kill_all(engine: Engine, listed: Sequence[Json]) -> None:
-    """Kill these containers. A container that is gone is no error. Raises the first error after all the others are killed."""
+def _held(listed: Sequence[Json], silent: Collection[str], agent: str) -> StateError:
+    lost = {folder for container in listed for folder in folders_of(container)}.intersection(silent)
+    return StateError(waiting_programs(sorted(map(engine_name, listed)), lost, agent), agent)
+
+
+def kill_all(engine: Engine, listed: Sequence[Json]) -> List[Outcome[Json, None]]:
+    """Kill these containers; the outcome of each. A container that is gone is no error.
+
+    The kernel does not end a program that waits for a lost file server. The engine answers a request for such a container late or
+    never, so none of them waits for another.
+    """
 
     def kill(container: Json) -> None:
         with suppress(AbsentError):
             engine.stop(container["Id"], 0, engine_name(container))
 
-    run_all(kill, listed, keep_going=True)
-
-
-def survivors(engine: Engine, listed: Sequence[Json]) -> List[Json]:
-    """Kill these containers, and return those that still run: the kernel does not end a program that waits for a lost file server.
-
-    The engine answers a request for such a container late or never, so none of them waits for another.
-    """
-    if not listed:
-        return []
-    map_bounded(lambda container: engine.stop(container["Id"], 0, engine_name(container)), listed, _MOST_AT_ONCE, True)
-    return _still_active(engine, listed)
+    return map_bounded(kill, listed, _MOST_AT_ONCE, keep_going=True)
 
 
 def _still_active(engine: Engine, running: Sequence[Json]) -> List[Json]:
@@ -237,26 +236,25 @@ class Removal:
 
     def _remove(self, listed: Sequence[Json], volumes: Sequence[str], outcome: ContainerChanges) -> List[Json]:
         """Remove what can be removed, and return the containers that stay. Neither logs nor other containers wait for these."""
-        silent = silent_folders(listed)
-        engine = self.engine.hasty(_HASTE) if silent else self.engine
-        running = end_programs(engine, listed)
-        living = survivors(engine, running) if silent or self.logs is not None else []
-        waiting = {container["Id"]: container for container in living if folders_of(container) & silent}
+        silent, hasty = silent_folders(listed), self.engine.hasty(_HASTE)
+        running, held = end_programs(hasty, listed)
+        killed = kill_all(hasty, running if silent or self.logs is not None else ())
         if self.logs is not None:
-            outcome.logs = read_logs(engine, self.logs)
-        if waiting:
-            names = sorted(map(engine_name, waiting.values()))
-            lost = {folder for container in waiting.values() for folder in folders_of(container)} & silent
-            outcome.failure = StateError(waiting_programs(names, lost, engine.agent), engine.agent)
+            outcome.logs = read_logs(hasty, self.logs, {container["Id"] for container in held})
+        held += [outcome.item for outcome in killed if outcome.error and folders_of(outcome.item) & silent]
+        if held:
+            outcome.failure = _held(held, silent, self.engine.agent)
+        waiting = {container["Id"] for container in held}
         deadline = deadline_in(self.seconds)
         try:
-            remove_containers(engine, [container for container in listed if container["Id"] not in waiting], deadline)
-            outcome.left = outcome.left + remove_volumes(engine, () if waiting else volumes, deadline)
+            going = [container for container in listed if container["Id"] not in waiting]
+            remove_containers(self.engine, going, deadline)
+            outcome.left = outcome.left + remove_volumes(self.engine, () if waiting else volumes, deadline)
         except ComputeError as error:
             outcome.failure = outcome.failure or error
         if outcome.failure is None:
             return []
-        staying = {container["Id"] for container in session_containers(engine, self.sessions)}
+        staying = {container["Id"] for container in session_containers(self.engine, self.sessions)}
         return [container for container in listed if container["Id"] in staying]
 
 
@@ -274,4 +272,7 @@ def stop_containers(engine: Engine, listed: Sequence[Json], outcome: ContainerCh
     for container in running:
         outcome.act(engine_name(container), "stopped", "exited")
     if not check:
-        kill_all(engine, end_programs(engine, running))
+        left, hung = end_programs(engine, running)
+        values_of(kill_all(engine, left))
+        if hung:
+            raise _held(hung, (), engine.agent)

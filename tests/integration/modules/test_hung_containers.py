@@ -84,7 +84,7 @@ def test_a_container_that_hangs_keeps_neither_the_report_nor_the_end_of_others(
         assert [one["Names"] for one in ours(client, plan)] == [["/" + plan.containers[1].name]]
         assert ended["changed_names"] == [plan.main.name]
         assert ended["failed"]
-        assert ended["msg"].startswith(plan.containers[1].name)
+        assert ended["msg"].startswith(f"{plan.containers[1].name}: on {AGENT} the container hangs, and the engine")
         texts = {log["hostname"]: log["text"] for log in ended["logs"]}
         assert "init says: sleep" in texts["main1"]
         assert "cannot be read" in texts["sub1"]

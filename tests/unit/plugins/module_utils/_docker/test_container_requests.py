@@ -249,7 +249,7 @@ def test_a_container_that_another_end_has_removed_needs_no_stop(monkeypatch: pyt
     monkeypatch.setattr(engine, "_borrow", lambda: SimpleNamespace(stop=stop))
     with pytest.raises(AbsentError, match=r"main1: .*No such container"):
         engine.stop("main", 0, "main1")
-    kill_all(engine, [{"Id": "main", "Names": ["/main1"]}])
+    assert [outcome.error for outcome in kill_all(engine, [{"Id": "main", "Names": ["/main1"]}])] == [None]
 
 
 def test_what_a_program_could_not_read_is_no_empty_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Session
 from ansible_collections.cluster.compute.plugins.module_utils._docker import data_folders, removal
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import LateError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import (
     check_image_paths,
     check_mounts_answer,
@@ -49,17 +50,15 @@ def listed(identity: str, *mounts: dict[str, str], state: str = "running") -> di
 
 
 class Stubborn:
-    """An engine that ends and removes containers, except those in which a program waits for a file server."""
+    """An engine that ends and removes containers, except those in which a program waits for a file server, and those that hang."""
 
     agent = "agent1"
 
-    def __init__(self, containers: list[dict[str, Any]], waiting: tuple[str, ...]) -> None:
-        self.held, self.waiting = containers, waiting
+    def __init__(self, containers: list[dict[str, Any]], waiting: tuple[str, ...], hung: tuple[str, ...] = ()) -> None:
+        self.held, self.waiting, self.hung = containers, waiting, hung
         self.volumes_removed: list[str] = []
-        self.seconds = 60
 
-    def hasty(self, seconds: int) -> Stubborn:
-        self.seconds = seconds
+    def hasty(self, _seconds: int) -> Stubborn:
         return self
 
     def containers(self, session: str = "", everyone: bool = False) -> list[dict[str, Any]]:
@@ -71,15 +70,18 @@ class Stubborn:
     def networks(self) -> list[dict[str, Any]]:
         return []
 
-    def terminate(self, _identity: str, _subject: str) -> None: ...
+    def terminate(self, identity: str, _subject: str) -> None:
+        if identity in self.hung:
+            raise LateError("it does not answer")
 
     def stop(self, identity: str, _grace: int, _subject: str) -> None:
+        assert identity not in self.hung
         if identity in self.waiting:
             raise ConflictError("tried to kill container, but did not receive an exit event")
         self.held = [{**one, "State": "exited"} if one["Id"] == identity else one for one in self.held]
 
     def remove(self, identity: str, _subject: str, _deadline: float) -> None:
-        assert identity not in self.waiting
+        assert identity not in (*self.waiting, *self.hung)
         self.held = [one for one in self.held if one["Id"] != identity]
 
     def remove_volume(self, name: str) -> None:
@@ -144,7 +146,21 @@ def test_an_end_removes_what_ends_and_names_the_rest(lost: list[list[str]]) -> N
     assert (result["failed"], result["failure"]["code"], result["changed_names"]) == (True, "state", ["a", "c"])
     assert [one["Id"] for one in engine.held] == ["b"]
     assert engine.volumes_removed == []
-    assert engine.seconds < 60
+
+
+def test_an_end_asks_once_for_a_container_that_hangs(lost: list[list[str]]) -> None:
+    """And names each of them."""
+    engine = Stubborn([listed("a"), listed("b"), listed("c")], (), ("a", "c"))
+    result = Removal(engine, ["s"], "", 1).carry_out(check=False).to_json()  # type: ignore[arg-type]
+    assert result["msg"].startswith("a, c: on agent1 the container hangs, and ")
+    assert (result["failed"], result["changed_names"]) == (True, ["b"])
+    assert engine.volumes_removed == []
+
+
+def test_an_end_names_the_file_server_for_which_a_container_hangs(lost: list[list[str]]) -> None:
+    engine = Stubborn([listed("a", NAS)], (), ("a",))
+    result = Removal(engine, ["s"], "", 1).carry_out(check=False).to_json()  # type: ignore[arg-type]
+    assert result["msg"] == waiting_programs(["a"], ["/srv/nas"], "agent1")
 
 
 def test_another_end_with_the_server_completes_it(lost: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +168,7 @@ def test_another_end_with_the_server_completes_it(lost: list[list[str]], monkeyp
     engine = Stubborn([listed("b", NAS)], ())
     result = Removal(engine, ["s"], "", 1).carry_out(check=False).to_json()  # type: ignore[arg-type]
     assert "failed" not in result
-    assert (engine.held, engine.volumes_removed, engine.seconds) == ([], ["own"], 60)
+    assert (engine.held, engine.volumes_removed) == ([], ["own"])
 
 
 def test_check_mode_asks_no_folder(lost: list[list[str]]) -> None:

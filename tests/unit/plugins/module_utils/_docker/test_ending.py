@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""TERM goes to all containers before the first wait, and containers that stay are returned."""
+"""TERM goes to all containers before the first wait, and containers that stay are returned. None waits for one that hangs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,23 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE, LABEL_GRACE, LABEL_SESSION
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._docker import removal
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import end_programs, grace_of
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import LateError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
+    ContainerChanges,
+    end_programs,
+    grace_of,
+    stop_containers,
+)
+
+MOST_REQUESTS = 20
 
 
 class FakeEngine:
     """An engine whose containers end when they are listed for the second time, except the stubborn ones."""
+
+    agent = "agent1"
 
     def __init__(self, containers: list[dict[str, Any]], stubborn: tuple[str, ...] = ()) -> None:
         self.held = containers
@@ -27,12 +37,15 @@ class FakeEngine:
         self.requests.append("TERM " + identity)
         if identity == "gone":
             raise ConflictError("it is not running")
+        if identity == "hung":
+            raise LateError("it does not answer")
 
     def unpause(self, identity: str, _subject: str) -> None:
         self.requests.append("unpause " + identity)
 
     def containers(self, session: str = "") -> list[dict[str, Any]]:
         self.requests.append("list " + session)
+        assert len(self.requests) < MOST_REQUESTS, self.requests
         if len([request for request in self.requests if request.startswith("list")]) > 1:
             self.held = [one if one["Id"] in self.stubborn else {**one, "State": "exited"} for one in self.held]
         return self.held
@@ -44,7 +57,7 @@ def listed(identity: str, state: str = "running", session: str = "s", **labels: 
 
 def test_all_containers_receive_term_before_the_first_wait() -> None:
     engine = FakeEngine([listed("a"), listed("b", "paused"), listed("c", "exited"), listed("gone")])
-    assert end_programs(engine, engine.held) == []  # type: ignore[arg-type]
+    assert end_programs(engine, engine.held) == ([], [])  # type: ignore[arg-type]
     assert sorted(engine.requests[:4]) == ["TERM a", "TERM b", "TERM gone", "unpause b"]
     assert engine.requests[4:] == ["list s", "list s"]
 
@@ -53,14 +66,26 @@ def test_a_container_that_still_runs_is_returned(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(removal, "STOP_MARGIN", 0)
     own = {LABEL_GRACE: "0"}
     engine = FakeEngine([listed("a", **own), listed("b", session="t", **own)], ("b",))
-    left = end_programs(engine, engine.held)  # type: ignore[arg-type]
-    assert [one["Id"] for one in left] == ["a", "b"]
+    left, hung = end_programs(engine, engine.held)  # type: ignore[arg-type]
+    assert ([one["Id"] for one in left], hung) == (["a", "b"], [])
     assert engine.requests[-1] == "list "
+
+
+def test_no_time_is_given_to_a_container_that_hangs() -> None:
+    engine = FakeEngine([listed("a"), listed("hung", **{LABEL_GRACE: "3600"})], ("hung",))
+    left, hung = end_programs(engine, engine.held)  # type: ignore[arg-type]
+    assert (left, [one["Id"] for one in hung]) == ([], ["hung"])
+
+
+def test_a_container_that_hangs_is_named_and_not_asked_again() -> None:
+    engine, outcome = FakeEngine([listed("a"), listed("hung")], ("hung",)), ContainerChanges()
+    with pytest.raises(StateError, match="hung: on agent1 the container hangs, and the engine"):
+        stop_containers(engine, engine.held, outcome, check=False)  # type: ignore[arg-type]
 
 
 def test_no_request_for_containers_that_have_ended() -> None:
     engine = FakeEngine([listed("a", "exited"), listed("b", "created")])
-    assert end_programs(engine, engine.held) == []  # type: ignore[arg-type]
+    assert end_programs(engine, engine.held) == ([], [])  # type: ignore[arg-type]
     assert engine.requests == []
 
 

@@ -31,6 +31,14 @@ def test_the_order_of_logs_does_not_follow_ranks_that_a_resize_has_made_stale() 
     assert found == ["main1", "ps1", "ps2", "ps3", "worker1", "worker2"]
 
 
+def test_a_container_that_hangs_is_not_asked_for_its_log() -> None:
+    (main,) = plan(request(), ["a"]).containers
+    hung = {"Id": "hung", "Names": ["/" + main.name], "State": "running", "Labels": dict(main.labels)}
+    engine: Any = SimpleNamespace(containers=lambda session: [hung], logs=None)
+    (found,) = read_logs(engine, LogRequest("session"), {"hung"})
+    assert found["text"] == "(its log cannot be read: the container hangs)\n"
+
+
 def test_a_container_that_the_engine_is_removing_does_not_hide_the_logs_of_others() -> None:
     """An engine answers 409 for its log. The end of a session reads the logs first, so it would never remove such a container."""
     main, sub = plan(request(cluster_size=2), ["a", "a"]).containers
