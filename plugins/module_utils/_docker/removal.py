@@ -72,7 +72,7 @@ def end_programs(engine: Engine, listed: Sequence[Json]) -> Tuple[List[Json], Li
     """Send TERM to all of these containers that run, and wait for their end. Returns those that still run, and those that hang.
 
     The wait is as long as the longest grace of these containers. Other errors of the engine for a single container are no errors:
-    what does not end is killed. About a container that hangs, an engine answers no other request, either.
+    what does not end is killed.
     """
     asked = map_bounded(lambda container: _terminate(engine, container), active(listed), _MOST_AT_ONCE, keep_going=True)
     hung = [outcome.item for outcome in asked if isinstance(outcome.error, LateError)]
@@ -237,19 +237,21 @@ class Removal:
     def _remove(self, listed: Sequence[Json], volumes: Sequence[str], outcome: ContainerChanges) -> List[Json]:
         """Remove what can be removed, and return the containers that stay. Neither logs nor other containers wait for these."""
         silent, hasty = silent_folders(listed), self.engine.hasty(_HASTE)
-        running, held = end_programs(hasty, listed)
+        running, late = end_programs(hasty, listed)
         killed = kill_all(hasty, running if silent or self.logs is not None else ())
         if self.logs is not None:
-            outcome.logs = read_logs(hasty, self.logs, {container["Id"] for container in held})
-        held += [outcome.item for outcome in killed if outcome.error and folders_of(outcome.item) & silent]
+            outcome.logs = read_logs(hasty, self.logs, {container["Id"] for container in late})
+        waiting = [outcome.item for outcome in killed if outcome.error and folders_of(outcome.item) & silent]
+        others = {container["Id"] for container in (*waiting, *late)}
+        # The engine may only have been busy: it is asked once more for a container of which it has said nothing.
+        asked = map_bounded(lambda one: hasty.remove(one["Id"], engine_name(one)), late, _MOST_AT_ONCE, keep_going=True)
+        held = waiting + [outcome.item for outcome in asked if outcome.error]
         if held:
             outcome.failure = _held(held, silent, self.engine.agent)
-        waiting = {container["Id"] for container in held}
         deadline = deadline_in(self.seconds)
         try:
-            going = [container for container in listed if container["Id"] not in waiting]
-            remove_containers(self.engine, going, deadline)
-            outcome.left = outcome.left + remove_volumes(self.engine, () if waiting else volumes, deadline)
+            remove_containers(self.engine, [one for one in listed if one["Id"] not in others], deadline)
+            outcome.left = outcome.left + remove_volumes(self.engine, () if held else volumes, deadline)
         except ComputeError as error:
             outcome.failure = outcome.failure or error
         if outcome.failure is None:
