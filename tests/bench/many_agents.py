@@ -30,11 +30,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "extensions/drill")
 from samples import plan, request
 from stub_engine import Engines, StubEngine, Swarm
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    LABEL_EDITION,
-    LABEL_RUNTIME,
-    RUNTIME_VOLUME_PREFIX,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_VOLUME_PREFIX
 from ansible_collections.cluster.compute.plugins.plugin_utils._runtime_scripts import runtime_scripts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,7 +66,7 @@ class ManyAgents:
     def __enter__(self) -> ManyAgents:
         edition = runtime_scripts().edition
         name = RUNTIME_VOLUME_PREFIX + "stub"
-        labels = f"{LABEL_RUNTIME}=stub\n{LABEL_EDITION}={edition}"
+        labels = f"{label.RUNTIME}=stub\n{label.EDITION}={edition}"
         swarm = Swarm(IMAGE, {name: labels, name + "-complete": labels}, self.names[:MANAGERS])
         self._engines = Engines(self._folder, self.names, swarm).__enter__()
         self._sshd = self._started()

@@ -15,7 +15,7 @@ import pytest
 from runtime_lab import find_volume
 from ssh_lab import APPLETS, PREFIX, REFERENCE, agent_client, archive, busybox
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import User
@@ -176,7 +176,7 @@ def test_a_container_that_cannot_serve_ssh_is_refused_before_any_is_changed(othe
 
 
 def test_containers_of_sessions_and_of_several_networks_are_refused(others: Others) -> None:
-    of_session = others.start(others.image, [], labels={LABEL_SESSION: str(uuid.uuid4())})
+    of_session = others.start(others.image, [], labels={label.SESSION: str(uuid.uuid4())})
     with pytest.raises(StateError, match="a container of a session"):
         others.install(of_session)
     double = others.start(others.image, [])

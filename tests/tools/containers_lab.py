@@ -14,7 +14,7 @@ import docker
 from engine_lab import AGENT, IMAGE, RUNTIME, make_image, make_runtime
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.host import engine_limits
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker import networks as _networks
@@ -59,7 +59,7 @@ def launches(engine_host: str, client: Any) -> Iterator[Launcher]:
 
 
 def ours(client: Any, plan: Plan) -> list[dict[str, Any]]:
-    return list(client.containers(all=True, filters={"label": f"{LABEL_SESSION}={plan.session.id}"}))
+    return list(client.containers(all=True, filters={"label": f"{label.SESSION}={plan.session.id}"}))
 
 
 def inside(client: Any, plan: Plan, rank: int, command: str) -> str:

@@ -26,12 +26,7 @@ from typing import Any, NoReturn
 from ansible.errors import AnsibleError
 from played import task_of
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    LABEL,
-    LABEL_CONTAINER,
-    LABEL_LAUNCH,
-    LABEL_SESSION,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import digest
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
@@ -95,11 +90,11 @@ class Shape:
         )
         base = f"10.213.{self.subnet}"
         labels = {
-            LABEL + "schema": "1",
-            LABEL_SESSION: session.id,
-            LABEL_SESSION + ".name": session.name,
-            LABEL_SESSION + ".owner": session.owner,
-            LABEL_LAUNCH: session.launch,
+            label.SCHEMA: "1",
+            label.SESSION: session.id,
+            label.NAME: session.name,
+            label.OWNER: session.owner,
+            label.LAUNCH: session.launch,
         }
         name = f"tester-{self.name}-{session.id[:8]}"
         network = Network(name, self.driver, base + ".0/24", base + ".1", base + ".128/25", mtu=self.mtu, labels=labels)
@@ -109,12 +104,12 @@ class Shape:
         role, index = ("sub", rank) if rank else ("main", 1)
         identity = session.id if not rank else str(uuid.uuid5(uuid.UUID(session.id), f"sub{rank}"))
         own = {
-            LABEL_CONTAINER: identity,
-            LABEL_CONTAINER + ".role": role,
-            LABEL_CONTAINER + ".index": str(index),
-            LABEL_CONTAINER + ".rank": str(rank),
-            LABEL_CONTAINER + ".resources": json.dumps(self.resources.to_json()),
-            LABEL_CONTAINER + ".spec": digest([session.image, rank, self.environment]),
+            label.CONTAINER: identity,
+            label.ROLE: role,
+            label.INDEX: str(index),
+            label.RANK: str(rank),
+            label.RESOURCES: json.dumps(self.resources.to_json()),
+            label.SPEC: digest([session.image, rank, self.environment]),
         }
         return Container(
             id=identity,
@@ -136,7 +131,7 @@ class Shape:
 def relaunched(plan: Plan) -> Plan:
     """The same plan with the identifier of another launch."""
     launch = str(uuid.uuid4())
-    containers = tuple(replace(each, labels={**each.labels, LABEL_LAUNCH: launch}) for each in plan.containers)
+    containers = tuple(replace(each, labels={**each.labels, label.LAUNCH: launch}) for each in plan.containers)
     return replace(plan, session=replace(plan.session, launch=launch), containers=containers)
 
 

@@ -21,7 +21,7 @@ from docker.models.networks import Network
 from docker.types import Mount
 from servers import until
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_RUNTIME
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.names import installed_mark
 from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import newest
 from ansible_collections.cluster.compute.plugins.plugin_utils._runtime_scripts import runtime_scripts
@@ -119,7 +119,7 @@ def import_image(engine: docker.DockerClient, name: str, files: Folder) -> str:
 
 def find_volume(client: docker.APIClient) -> str:
     """The volume with the SSH runtime of this checkout; a test without it fails."""
-    volumes = client.volumes(filters={"label": [LABEL_RUNTIME]})["Volumes"] or []
+    volumes = client.volumes(filters={"label": [label.RUNTIME]})["Volumes"] or []
     found = newest(volumes, runtime_scripts().edition)
     if not found:
         pytest.fail("no agent to test on: the engine has no SSH runtime of this checkout")

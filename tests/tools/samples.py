@@ -11,12 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    LABEL_CONTAINER,
-    LABEL_LAUNCH,
-    MULTI_NODE,
-    SINGLE_NODE,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Gpu, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
@@ -93,8 +89,8 @@ def observed(container: Container, session: str, state: str = "running", created
             "session": session,
             "hostname": container.hostname,
             "rank": container.rank,
-            "launch": container.labels[LABEL_LAUNCH],
-            "spec": container.labels[LABEL_CONTAINER + ".spec"],
+            "launch": container.labels[label.LAUNCH],
+            "spec": container.labels[label.SPEC],
             "state": state,
             "exit_code": 0 if state == "running" else 137,
             "oom_killed": False,

@@ -28,7 +28,7 @@ from runtime_lab import find_volume
 from samples import request
 from servers import free_port
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
@@ -158,7 +158,7 @@ class Lab:
         folders, names = writable_folders(self.plan.session), list(installation.names)
         files = {name: partial(installation.archive, name, folders) for name in names}
         starting = Starting(self.engine, self.plan, AGENT, files)
-        listed = {one["Labels"][LABEL_CONTAINER]: one for one in self.engine.containers(self.plan.session.id)}
+        listed = {one["Labels"][label.CONTAINER]: one for one in self.engine.containers(self.plan.session.id)}
         waiting = [(one, listed[one.id]) for one in self.plan.containers if listed[one.id]["State"] != "running"]
         starting.carry_out(waiting)
         return names

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from samples import context
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_LAUNCH
+from ansible_collections.cluster.compute.plugins.module_utils._core import label, states
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
@@ -57,5 +56,5 @@ def relabelled(plan: Plan, launch_id: str) -> Plan:
     document = plan.to_json()
     document["session"]["launch"] = launch_id
     for labelled in [document["network"], *document["containers"]]:
-        labelled["labels"][LABEL_LAUNCH] = launch_id
+        labelled["labels"][label.LAUNCH] = launch_id
     return Plan.from_json(document)

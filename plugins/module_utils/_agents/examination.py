@@ -15,7 +15,8 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, List, Sequence
 
-from .._core.constants import LABEL_CHECK, REFERENCE_IMAGE
+from .._core import label
+from .._core.constants import REFERENCE_IMAGE
 from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError, LibraryError
 from .._core.model import Gpu
@@ -167,7 +168,7 @@ def check_body(command: Sequence[str], network: str, mark: str) -> Json:
         "User": "0:0",
         "Entrypoint": list(command),
         "Cmd": [],
-        "Labels": {LABEL_CHECK: mark},
+        "Labels": {label.CHECK: mark},
         "HostConfig": {
             "NetworkMode": network,
             "CapDrop": ["ALL"],
@@ -262,7 +263,7 @@ def start_container(engine: Engine, name: str, body: Json) -> str:
     """Start a container of a check. Ended containers of checks that were killed are removed first: no check that runs is so old."""
     for listed in engine.containers(everyone=True):
         is_old = time.time() - float(listed.get("Created") or 0) > OLD
-        if is_old and LABEL_CHECK in (listed.get("Labels") or {}) and listed["State"] in ("created", "exited"):
+        if is_old and label.CHECK in (listed.get("Labels") or {}) and listed["State"] in ("created", "exited"):
             engine.remove(listed["Id"], listed["Id"][:12])
     identity = engine.create(name, body)
     try:

@@ -9,8 +9,8 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Collection, Dict, List, Sequence, Tuple, TypeVar
 
+from .._core import label
 from .._core.bounded import silence
-from .._core.constants import LABEL_BATCH, LABEL_SECRETS
 from .._core.documents import Json
 from .._core.errors import ConflictError, EngineError, InputError, LibraryError
 from .._core.exits import WAITING
@@ -228,7 +228,7 @@ def with_wait(engine: Engine, entry: Json) -> Json:
 
     One that cannot be asked is as the engine lists it: in another state, the head could restart or end the session for a late answer.
     """
-    if entry["state"] != "running" or not entry["labels"].get(LABEL_SECRETS):
+    if entry["state"] != "running" or not entry["labels"].get(label.SECRETS):
         return entry
     waits, _reason = _tried(waits_for_secrets, engine, entry)
     return {**entry, "state": WAITING} if waits else entry
@@ -236,7 +236,7 @@ def with_wait(engine: Engine, entry: Json) -> Json:
 
 def with_batch(engine: Engine, entry: Json) -> Json:
     """The entry of a container that runs a command with the state of that command. An unreadable state does not fail the report."""
-    if not entry["labels"].get(LABEL_BATCH):
+    if not entry["labels"].get(label.BATCH):
         return entry
     state, reason = _tried(read_state, engine, entry)
     return {**entry, "batch": state} if state else unread(entry, reason)
@@ -244,7 +244,7 @@ def with_batch(engine: Engine, entry: Json) -> Json:
 
 def unread(entry: Json, reason: str) -> Json:
     """The entry of a container whose files cannot be read."""
-    if not entry["labels"].get(LABEL_BATCH):
+    if not entry["labels"].get(label.BATCH):
         return entry
     return {**entry, "batch": {**parse_exit(None), "begun": True, "reason": reason}}
 

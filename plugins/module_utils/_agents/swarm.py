@@ -8,7 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from .._core.constants import LABEL_SCHEMA, SCHEMA
+from .._core import label
+from .._core.constants import SCHEMA
 from .._core.documents import Json
 from .._core.errors import EngineError, StateError
 from .._core.waiting import wait_until
@@ -66,11 +67,11 @@ def membership(engine: Engine) -> Json:
     """The engine's membership in the form of reports, and whether this collection created the Swarm."""
     info = engine.info()
     labels = (((info.get("Swarm") or {}).get("Cluster") or {}).get("Spec") or {}).get("Labels") or {}
-    return {**host.swarm_place(info), "ours": LABEL_SCHEMA in labels}
+    return {**host.swarm_place(info), "ours": label.SCHEMA in labels}
 
 
 def create(engine: SwarmEngine, address: str, pool: Sequence[str], deadline: float) -> Json:
-    engine.create_swarm(address, pool, {LABEL_SCHEMA: str(SCHEMA)})
+    engine.create_swarm(address, pool, {label.SCHEMA: str(SCHEMA)})
     return _active(engine, deadline)
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Values that more than one package needs: labels, paths, ports and the names of modes."""
+"""Values that more than one package needs: paths, ports and the names of modes."""
 
 from __future__ import annotations
 
@@ -9,35 +9,11 @@ SCHEMA = 1
 # The largest amount of anything, such as bytes, in documents.
 MOST_AMOUNT = 1 << 60
 
-# Labels of containers, networks and volumes: the record of what runs.
-LABEL = "cluster.compute."
-LABEL_SCHEMA = LABEL + "schema"
-LABEL_SESSION = LABEL + "session"
-LABEL_OWNER = LABEL_SESSION + ".owner"
-LABEL_GRACE = LABEL_SESSION + ".grace"
-LABEL_FABRIC = LABEL_SESSION + ".fabric"
-LABEL_FIRST = LABEL_SESSION + ".first"
-LABEL_HOST_PORTS = LABEL_SESSION + ".host_ports"
-LABEL_SLOTS = LABEL_SESSION + ".slots"
-LABEL_BEGAN = LABEL_SESSION + ".began"
-LABEL_FOLDERS = LABEL_SESSION + ".folders"
-LABEL_LAUNCH = LABEL + "launch"
-LABEL_CONTAINER = LABEL + "container"
-LABEL_BATCH = LABEL_CONTAINER + ".batch"
-LABEL_APPS = LABEL_CONTAINER + ".apps"
-LABEL_SECRETS = LABEL_CONTAINER + ".secrets"
-# A relay is a container of a session that is no member of it: its role, and the label with its app.
+# The role of a relay: a container of a session that is no member of it.
 RELAY_ROLE = "relay"
-LABEL_RELAY = LABEL_CONTAINER + ".relay"
-LABEL_SPEC = LABEL_CONTAINER + ".spec"
-LABEL_CHECK = LABEL + "check"
-# Of an image that was made of a container of a session: whose, and of which container.
-LABEL_ORIGIN = LABEL + "origin"
 
 # The SSH runtime: a volume of each agent, mounted read-only into every container. Its name ends with a digest of its content,
 # its edition is a digest of the scripts in it.
-LABEL_RUNTIME = LABEL + "runtime"
-LABEL_EDITION = LABEL_RUNTIME + ".edition"
 RUNTIME_VOLUME_PREFIX = "cluster-compute-runtime-"
 RUNTIME_PATH = "/opt/cluster-compute"
 # PATH in containers, with the PATH of the image or the user between the folders of the runtime.

@@ -13,18 +13,7 @@ import json
 from functools import partial
 from typing import Any, Callable, Mapping
 
-from .constants import (
-    LABEL_BEGAN,
-    LABEL_CONTAINER,
-    LABEL_FABRIC,
-    LABEL_FIRST,
-    LABEL_FOLDERS,
-    LABEL_HOST_PORTS,
-    LABEL_LAUNCH,
-    LABEL_RELAY,
-    LABEL_SESSION,
-    LABEL_SLOTS,
-)
+from . import label
 from .forms import (
     AGENT,
     AMOUNT,
@@ -97,30 +86,30 @@ def _is_placement(text: str) -> bool:
 
 
 _BY_LABEL: Mapping[str, Callable[[str], object]] = {
-    LABEL_SESSION: UUID,
-    LABEL_SESSION + ".name": partial(check_session_name, "session_name"),
-    LABEL_SESSION + ".owner": partial(check_owner, "session_owner"),
-    LABEL_SESSION + ".group": WORD,
-    LABEL_SESSION + ".mode": WORD,
-    LABEL_SESSION + ".size": _SMALL_NUMBER,
-    LABEL_SESSION + ".placement": _is_placement,
-    LABEL_SESSION + ".subnet": ipaddress.IPv4Network,
-    LABEL_SESSION + ".request": WORD,
-    LABEL_BEGAN: matching(r"[0-9]{1,10}(\.[0-9]{1,9})?"),
-    LABEL_FOLDERS: _as_json([a_line]),
-    LABEL_FABRIC: ipaddress.IPv4Network,
-    LABEL_FIRST: matching("[0-9]{1,4}(,[0-9]{1,4})*"),
-    LABEL_HOST_PORTS: matching("[0-9]{1,5},[0-9]{1,5}"),
-    LABEL_SLOTS: _are_slots,
-    LABEL_LAUNCH: WORD,
-    LABEL_CONTAINER: UUID,
-    LABEL_CONTAINER + ".role": WORD,
-    LABEL_CONTAINER + ".index": _SMALL_NUMBER,
-    LABEL_CONTAINER + ".rank": _SMALL_NUMBER,
-    LABEL_CONTAINER + ".resources": _as_json(RESOURCES),
-    LABEL_CONTAINER + ".ports": _as_json([Whole(name=a_text, host_ip=an_address, container_port=PORT, host_port=PORT)]),
-    LABEL_CONTAINER + ".spec": WORD,
-    LABEL_RELAY: WORD,
+    label.SESSION: UUID,
+    label.NAME: partial(check_session_name, "session_name"),
+    label.OWNER: partial(check_owner, "session_owner"),
+    label.GROUP: WORD,
+    label.MODE: WORD,
+    label.SIZE: _SMALL_NUMBER,
+    label.PLACEMENT: _is_placement,
+    label.SUBNET: ipaddress.IPv4Network,
+    label.REQUEST: WORD,
+    label.BEGAN: matching(r"[0-9]{1,10}(\.[0-9]{1,9})?"),
+    label.FOLDERS: _as_json([a_line]),
+    label.FABRIC: ipaddress.IPv4Network,
+    label.FIRST: matching("[0-9]{1,4}(,[0-9]{1,4})*"),
+    label.HOST_PORTS: matching("[0-9]{1,5},[0-9]{1,5}"),
+    label.SLOTS: _are_slots,
+    label.LAUNCH: WORD,
+    label.CONTAINER: UUID,
+    label.ROLE: WORD,
+    label.INDEX: _SMALL_NUMBER,
+    label.RANK: _SMALL_NUMBER,
+    label.RESOURCES: _as_json(RESOURCES),
+    label.PORTS: _as_json([Whole(name=a_text, host_ip=an_address, container_port=PORT, host_port=PORT)]),
+    label.SPEC: WORD,
+    label.RELAY: WORD,
 }
 
 _NAME = matching(r"[A-Za-z0-9._-]{0,132}")

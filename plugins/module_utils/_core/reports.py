@@ -9,12 +9,12 @@ import json
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Mapping, Tuple
 
-from .constants import LABEL_CONTAINER, LABEL_SESSION
+from . import label
 from .documents import Document, Json, decoded
 from .model import Gpu, Port, Resources
 
 # The labels from which a session is known again whose plan is lost.
-_NEEDED_LABELS = tuple(f"{LABEL_SESSION}.{name}" for name in ("name", "owner", "mode", "placement", "subnet"))
+_NEEDED_LABELS = (label.NAME, label.OWNER, label.MODE, label.PLACEMENT, label.SUBNET)
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,14 @@ class ObservedContainer:
         return str((self.data.get("labels") or {}).get(name, ""))
 
     @property
-    def ports(self) -> Tuple[Port, ...]:
-        """The ports that it publishes, from its label."""
-        return tuple(Port.from_json(port) for port in json.loads(self.label(LABEL_CONTAINER + ".ports") or "[]"))
-
-    @property
     def placement(self) -> Tuple[str, ...]:
         """The agent of every rank of its session, from its label."""
-        runs = json.loads(self.label(LABEL_SESSION + ".placement"))
-        return tuple(agent for agent, count in runs for dummy in range(count))
+        return tuple(agent for agent, count in json.loads(self.label(label.PLACEMENT)) for dummy in range(count))
+
+    @property
+    def ports(self) -> Tuple[Port, ...]:
+        """The ports that it publishes, from its label."""
+        return tuple(Port.from_json(port) for port in json.loads(self.label(label.PORTS) or "[]"))
 
     @property
     def describes_session(self) -> bool:

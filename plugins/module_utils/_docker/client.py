@@ -10,7 +10,7 @@ import threading
 import traceback
 from typing import Any, Dict, List, Mapping, Sequence
 
-from .._core.constants import LABEL_CONTAINER, LABEL_FOLDERS, LABEL_SESSION
+from .._core import label
 from .._core.documents import Json
 from .._core.errors import LibraryError
 from .._core.image_reference import names_of
@@ -79,12 +79,12 @@ class Engine(ContainerRequests, NetworkRequests):
         filters = {} if everyone else label_filter(session)
         with self._asking("list its containers") as client:
             listed = client.containers(all=True, filters=filters)
-        self._unbounded.update(one["Id"] for one in listed if LABEL_FOLDERS not in (one.get("Labels") or {}))
+        self._unbounded.update(one["Id"] for one in listed if label.FOLDERS not in (one.get("Labels") or {}))
         return [container for container in listed if everyone or is_ours(container)]
 
     def members(self, session: str) -> Dict[str, Json]:
         """The containers of a session by their ID in its plan."""
-        return {container["Labels"].get(LABEL_CONTAINER, ""): container for container in self.containers(session)}
+        return {container["Labels"].get(label.CONTAINER, ""): container for container in self.containers(session)}
 
     def image(self, reference: str) -> Json | None:
         with self._asking(f"inspect image {reference}") as client:
@@ -94,9 +94,9 @@ class Engine(ContainerRequests, NetworkRequests):
         with self._asking(f"inspect volume {name}") as client:
             return self._or_none(client.inspect_volume, name)
 
-    def volumes(self, label: str = LABEL_SESSION) -> List[Json]:
+    def volumes(self, labelled: str = label.SESSION) -> List[Json]:
         with self._asking("list volumes") as client:
-            return list(client.volumes(filters={"label": [label]}).get("Volumes") or [])
+            return list(client.volumes(filters={"label": [labelled]}).get("Volumes") or [])
 
     def create_volume(self, name: str, labels: Mapping[str, str]) -> None:
         """Create a volume; one that exists stays as it is."""
@@ -138,7 +138,7 @@ def load_sdk(docker_host: str) -> Any:
 
 def session_containers(engine: Engine, sessions: Sequence[str]) -> List[Json]:
     listed = engine.containers(session=sessions[0]) if len(sessions) == 1 else engine.containers()
-    return [container for container in listed if container["Labels"].get(LABEL_SESSION) in sessions]
+    return [container for container in listed if container["Labels"].get(label.SESSION) in sessions]
 
 
 def waits_for_secrets(engine: Engine, identity: str, container: str, hostname: str) -> bool:

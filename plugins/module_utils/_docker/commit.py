@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import IO, Collection, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
-from .._core.constants import LABEL, LABEL_CONTAINER, LABEL_ORIGIN, LABEL_OWNER, LABEL_SESSION
+from .._core import label
 from .._core.documents import Json
 from .._core.errors import ConflictError, EngineError, StateError
 from .._core.units import show_bytes
@@ -32,7 +32,7 @@ from .kept_files import Layer, without
 from .reports import committed, hostname_of, image_labels, is_member
 
 _OCI = "org.opencontainers.image."
-_OWNER, _SESSION = LABEL_ORIGIN + ".owner", LABEL_ORIGIN + ".session"
+_OWNER, _SESSION = label.ORIGIN + ".owner", label.ORIGIN + ".session"
 # What stays free of each disk. Of the engine's disk, an image takes twice its size: the archive is unpacked beside it.
 MARGIN = 256 << 20
 _MOST_CHANGES = 1_000_000
@@ -109,7 +109,7 @@ def find(engine: CommitEngine, wanted: Wanted) -> Origin:
     """What an image can be made of. Raises StateError if it must not be made, or if there is not enough space."""
     members = filter(is_member, engine.containers(wanted.session))
     listed = [one for one in members if hostname_of(one["Labels"]) == wanted.container]
-    if not listed or listed[0]["Labels"].get(LABEL_OWNER) != wanted.owner:
+    if not listed or listed[0]["Labels"].get(label.OWNER) != wanted.owner:
         message = "%s has no container %s of session %s of %s; sessions.yml lists the sessions."
         raise StateError(message % (engine.agent, wanted.container, wanted.name, wanted.owner), engine.agent)
     info, sizes = engine.info(), engine.sizes(listed[0]["Id"])
@@ -226,7 +226,7 @@ def configuration(wanted: Wanted, origin: Origin, digest: str, now: datetime) ->
 
 def _foreign(labels: Dict[str, str]) -> Dict[str, str]:
     """The labels of a base image without the collection's own, which C(docker commit) copies from a container."""
-    ours = (LABEL_SESSION, LABEL_CONTAINER, LABEL + "launch", LABEL + "schema", LABEL_ORIGIN)
+    ours = (label.SESSION, label.CONTAINER, label.LAUNCH, label.SCHEMA, label.ORIGIN)
     return {name: text for name, text in labels.items() if not name.startswith(ours)}
 
 
@@ -234,7 +234,7 @@ def _origin_labels(wanted: Wanted, base: Json, date: str) -> Dict[str, str]:
     names, digests = base.get("RepoTags") or [], base.get("RepoDigests") or []
     own = {"session": wanted.session, "owner": wanted.owner, "name": wanted.name, "container": wanted.container}
     return {
-        **{f"{LABEL_ORIGIN}.{key}": text for key, text in own.items()},
+        **{f"{label.ORIGIN}.{key}": text for key, text in own.items()},
         **({_OCI + "base.name": names[0]} if names else {}),
         _OCI + "base.digest": digests[0].partition("@")[2] if digests else base["Id"],
         _OCI + "created": date,

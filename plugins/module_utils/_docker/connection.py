@@ -14,8 +14,9 @@ import time
 from contextlib import closing, contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Set, TypeVar
 
+from .._core import label
 from .._core.calls import timed
-from .._core.constants import LABEL_SESSION, RUNTIME_PATH
+from .._core.constants import RUNTIME_PATH
 from .._core.errors import ComputeError, ConflictError, EngineError, TakenError
 from .._core.waiting import deadline_in, retry_until
 
@@ -179,7 +180,7 @@ def _root(error: BaseException | None) -> str:
 
 def label_filter(session: str = "") -> Dict[str, Sequence[str]]:
     """The engine's filter for what belongs to a session, or to any session."""
-    return {"label": [LABEL_SESSION + "=" + session if session else LABEL_SESSION]}
+    return {"label": [label.SESSION + "=" + session if session else label.SESSION]}
 
 
 def persist(call: Callable[[], Value], deadline: float) -> Value:

@@ -15,7 +15,8 @@ from collections import deque
 from contextlib import contextmanager, suppress
 from typing import Any, Callable, Deque, Iterable, Iterator, Sequence, Tuple
 
-from .._core.constants import LABEL_FOLDERS, RUNTIME_PATH
+from .._core import label
+from .._core.constants import RUNTIME_PATH
 from .._core.documents import Json
 from .._core.errors import ConflictError, EngineError, visible
 from .._core.waiting import deadline_in, retry_until, wait_until
@@ -352,7 +353,7 @@ class ContainerRequests(Connection):
         found = self.inspect(identity, subject)
         if found is None:
             return False
-        if LABEL_FOLDERS not in ((found.get("Config") or {}).get("Labels") or {}):
+        if label.FOLDERS not in ((found.get("Config") or {}).get("Labels") or {}):
             self._unbounded.add(identity)
             return False
         return bool((found.get("State") or {}).get("Running"))

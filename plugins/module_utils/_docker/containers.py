@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
-from .._core.constants import CONFIG_FOLDER, LABEL, LABEL_LAUNCH, LABEL_OWNER, LABEL_SESSION, LABEL_SPEC
+from .._core import label
+from .._core.constants import CONFIG_FOLDER
 from .._core.documents import Json
 from .._core.errors import ConflictError, EngineError, InputError, StateError, TakenError
 from .._core.image_reference import names_of
@@ -215,7 +216,7 @@ class AgentContainers:
         except ConflictError as error:
             holder = self.engine.inspect(container.name, container.hostname)
             labels = ((holder or {}).get("Config") or {}).get("Labels") or {}
-            if holder is None or labels.get(LABEL_SESSION) == self.plan.session.id:
+            if holder is None or labels.get(label.SESSION) == self.plan.session.id:
                 raise
             message = "%s: on %s the name %s is used by container %s, which does not belong to this session; remove or rename it."
             values = (container.hostname, self.agent, container.name, holder["Id"][:12])
@@ -242,9 +243,9 @@ def required_action(container: Container, listed: Json | None, launch: str, agen
     state = state_of(listed)
     if state in GOING:
         return "recreated"
-    if state == "created" and listed["Labels"].get(LABEL_LAUNCH) != launch:
+    if state == "created" and listed["Labels"].get(label.LAUNCH) != launch:
         return "recreated"
-    if listed["Labels"].get(LABEL_SPEC) != container.labels.get(LABEL_SPEC):
+    if listed["Labels"].get(label.SPEC) != container.labels.get(label.SPEC):
         message = (
             "%s: on %s the container was created from another plan; terminate the session before launching it again."
         )
@@ -263,8 +264,8 @@ def refusal(mount: Mount, found: Json, owner: str, runtime: str, *, own_only: bo
     ``own_only``: the policy of the site permits only volumes that sessions of this owner have created.
     """
     labels = found.get("Labels") or {}
-    holder = labels.get(LABEL_OWNER, "")
-    if (runtime and mount.source == runtime) or (not holder and any(name.startswith(LABEL) for name in labels)):
+    holder = labels.get(label.OWNER, "")
+    if (runtime and mount.source == runtime) or (not holder and any(name.startswith(label.PREFIX) for name in labels)):
         return "belongs to the collection and is not for data; choose another name in session_mounts"
     if holder and holder != owner:
         return f"belongs to a session of owner {holder}; choose another name in session_mounts"

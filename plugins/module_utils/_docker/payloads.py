@@ -16,16 +16,8 @@ import posixpath
 from dataclasses import dataclass, field
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from .._core.constants import (
-    DEFAULT_PATH,
-    HOST,
-    LABEL_CONTAINER,
-    LABEL_OWNER,
-    RUNTIME_PATH,
-    SEARCH_PATH,
-    SECRETS_FOLDER,
-    VXLAN_OVERHEAD,
-)
+from .._core import label
+from .._core.constants import DEFAULT_PATH, HOST, RUNTIME_PATH, SEARCH_PATH, SECRETS_FOLDER, VXLAN_OVERHEAD
 from .._core.documents import Json
 from .._core.model import Container, Mount, Network, Plan, Resources, Session
 from .._core.paths import covers
@@ -260,7 +252,7 @@ def _mount(plan: Plan, mount: Mount) -> Json:
         body["VolumeOptions"] = {"DriverConfig": driver, "Labels": dict(plan.network.labels)}
     elif mount.type == "volume" and plan.session.own_volumes:
         # Without the label of a session it outlives the session, as any named volume does.
-        body["VolumeOptions"] = {"Labels": {LABEL_OWNER: plan.session.owner}}
+        body["VolumeOptions"] = {"Labels": {label.OWNER: plan.session.owner}}
     return body
 
 
@@ -301,7 +293,7 @@ def writable_folders(session: Session) -> Tuple[str, ...]:
 
 def volume_mounts(plan: Plan, container: Container) -> List[Json]:
     """The volumes of a container. Their labels say whose they are if the container is lost without them."""
-    labels = {**plan.network.labels, LABEL_CONTAINER: container.id}
+    labels = {**plan.network.labels, label.CONTAINER: container.id}
     return [
         {"Type": "volume", "Target": folder, "VolumeOptions": {"Labels": labels}}
         for folder in writable_folders(plan.session)
@@ -330,7 +322,7 @@ def orphans(volumes: Iterable[Json], containers: Collection[str], used: Collecti
 
 
 def _container_of(volume: Json) -> str:
-    return str((volume.get("Labels") or {}).get(LABEL_CONTAINER, ""))
+    return str((volume.get("Labels") or {}).get(label.CONTAINER, ""))
 
 
 def _is_mounted(session: Session, path: str) -> bool:

@@ -10,26 +10,15 @@ removes it, and is no member of the session.
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Sequence, Tuple
 
-from .._core.constants import (
-    HOST,
-    LABEL_BATCH,
-    LABEL_CONTAINER,
-    LABEL_LAUNCH,
-    LABEL_RELAY,
-    LABEL_SCHEMA,
-    LABEL_SESSION,
-    LABEL_SPEC,
-    RELAY_ROLE,
-    RUNTIME_PATH,
-)
+from .._core import label
+from .._core.constants import HOST, RELAY_ROLE, RUNTIME_PATH
 from .._core.documents import Json, digest
 from .._core.errors import ComputeError, EngineError, InputError, TakenError
 from .._core.model import App
-from .._core.names import container_names
+from .._core.names import container_id, container_names
 from .client import Engine
 from .payloads import GPUS_SEEN, NO_GPU, runtime_mount
 from .reports import booked_ports, container_entry, engine_name, is_ours, is_relay, published, relays_by_session
@@ -53,7 +42,7 @@ class Relays:
 
     def published(self) -> List[Json]:
         """The relays that run: ``name`` of the app, ``host_ip`` and ``port``."""
-        session = self.main["Labels"][LABEL_SESSION]
+        session = self.main["Labels"][label.SESSION]
         return relays_by_session(self.engine.containers(session)).get(session, [])
 
     def change(self, apps: Sequence[App], unwanted: Sequence[str]) -> bool:
@@ -61,8 +50,8 @@ class Relays:
         specs = {app.name: digest([app.port, app.preferred_port, app.public, self.main["Id"]]) for app in apps}
         going, staying = [], set()
         for relay in self._relays():
-            name = relay["Labels"][LABEL_RELAY]
-            if name in specs and relay["Labels"].get(LABEL_SPEC) == specs[name] and relay["State"] == "running":
+            name = relay["Labels"][label.RELAY]
+            if name in specs and relay["Labels"].get(label.SPEC) == specs[name] and relay["State"] == "running":
                 staying.add(name)
             elif name in specs or name in unwanted:
                 going.append(relay)
@@ -78,7 +67,7 @@ class Relays:
         return bool(going or missing)
 
     def _relays(self) -> List[Json]:
-        listed = self.engine.containers(self.main["Labels"][LABEL_SESSION])
+        listed = self.engine.containers(self.main["Labels"][label.SESSION])
         return [container for container in listed if is_relay(container)]
 
     def _create(self, app: App, spec: str) -> None:
@@ -108,24 +97,21 @@ class Relays:
     def _identity(self, app: App, spec: str) -> Tuple[str, Dict[str, str]]:
         """The name of a new relay, and its labels: those of the session, and of no member."""
         own = self.main["Labels"]
-        taken = {relay["Labels"].get(LABEL_CONTAINER + ".index") for relay in self._relays()}
+        taken = {relay["Labels"].get(label.INDEX) for relay in self._relays()}
         index = next(number for number in range(1, len(taken) + 2) if str(number) not in taken)
-        shared = (LABEL_SCHEMA, LABEL_SESSION, LABEL_LAUNCH)
-        labels = {name: text for name, text in own.items() if name in shared or name.startswith(LABEL_SESSION + ".")}
+        shared = (label.SCHEMA, label.SESSION, label.LAUNCH)
         hostname = "%s%d" % (RELAY_ROLE, index)
-        labels.update(
-            {
-                LABEL_CONTAINER: str(uuid.uuid5(uuid.UUID(own[LABEL_SESSION]), hostname)),
-                LABEL_CONTAINER + ".role": RELAY_ROLE,
-                LABEL_CONTAINER + ".index": str(index),
-                LABEL_RELAY: app.name,
-                LABEL_SPEC: spec,
-                LABEL_BATCH: "",
-                LABEL_CONTAINER + ".ports": "",
-            }
-        )
-        owner, name = own[LABEL_SESSION + ".owner"], own[LABEL_SESSION + ".name"]
-        return container_names(owner, name, hostname, own[LABEL_SESSION])[0], labels
+        labels = {
+            **{name: text for name, text in own.items() if name in shared or name.startswith(label.SESSION + ".")},
+            label.CONTAINER: container_id(own[label.SESSION], hostname),
+            label.ROLE: RELAY_ROLE,
+            label.INDEX: str(index),
+            label.RELAY: app.name,
+            label.SPEC: spec,
+            label.BATCH: "",
+            label.PORTS: "",
+        }
+        return container_names(own[label.OWNER], own[label.NAME], hostname, own[label.SESSION])[0], labels
 
 
 def relay_body(main: Json, app: App, port: int, labels: Dict[str, str]) -> Json:

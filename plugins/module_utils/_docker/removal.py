@@ -9,7 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Collection, Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple
 
-from .._core.constants import GRACE, LABEL_CONTAINER, LABEL_GRACE, LABEL_LAUNCH, LABEL_SESSION
+from .._core import label
+from .._core.constants import GRACE
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, StateError
 from .._core.parallel import Outcome, map_bounded, run_all, values_of
@@ -64,7 +65,7 @@ class ContainerChanges:
 
 def grace_of(listed: Json) -> int:
     """Seconds between TERM and KILL in a container of the engine's list; the default without a valid label."""
-    text = str((listed.get("Labels") or {}).get(LABEL_GRACE, ""))
+    text = str((listed.get("Labels") or {}).get(label.GRACE, ""))
     return int(text) if text.isdigit() and len(text) < 8 else GRACE
 
 
@@ -112,7 +113,7 @@ def kill_all(engine: Engine, listed: Sequence[Json]) -> List[Outcome[Json, None]
 
 def _still_active(engine: Engine, running: Sequence[Json]) -> List[Json]:
     """The containers of these in which programs may still run. Takes one request."""
-    sessions = list({container["Labels"][LABEL_SESSION] for container in running})
+    sessions = list({container["Labels"][label.SESSION] for container in running})
     now = {container["Id"]: container for container in session_containers(engine, sessions)}
     return active([now[container["Id"]] for container in running if container["Id"] in now])
 
@@ -230,9 +231,9 @@ class Removal:
         return outcome
 
     def _goes(self, listed: Json) -> bool:
-        if self.keep and (is_relay(listed) or listed["Labels"].get(LABEL_CONTAINER) in self.keep):
+        if self.keep and (is_relay(listed) or listed["Labels"].get(label.CONTAINER) in self.keep):
             return False
-        return not self.launch or bool(listed["Labels"].get(LABEL_LAUNCH) == self.launch)
+        return not self.launch or bool(listed["Labels"].get(label.LAUNCH) == self.launch)
 
     def _remove(self, listed: Sequence[Json], volumes: Sequence[str], outcome: ContainerChanges) -> List[Json]:
         """Remove what can be removed, and return the containers that stay. Neither logs nor other containers wait for these."""

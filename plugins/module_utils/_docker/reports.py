@@ -8,19 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, Iterable, List, Sequence, Set
 
-from .._core.constants import (
-    LABEL,
-    LABEL_APPS,
-    LABEL_CONTAINER,
-    LABEL_FABRIC,
-    LABEL_HOST_PORTS,
-    LABEL_LAUNCH,
-    LABEL_ORIGIN,
-    LABEL_RELAY,
-    LABEL_SESSION,
-    MULTI_NODE,
-    RELAY_ROLE,
-)
+from .._core import label
+from .._core.constants import MULTI_NODE, RELAY_ROLE
 from .._core.documents import Json, digest
 from .._core.exits import APART
 from .._core.forms import MADE, MAKER, UUID
@@ -52,7 +41,7 @@ def active(listed: Sequence[Json]) -> List[Json]:
 
 
 def is_relay(listed: Json) -> bool:
-    return bool(listed["Labels"].get(LABEL_CONTAINER + ".role") == RELAY_ROLE)
+    return bool(listed["Labels"].get(label.ROLE) == RELAY_ROLE)
 
 
 def relays_by_session(everyone: Iterable[Json]) -> Dict[str, List[Json]]:
@@ -62,8 +51,8 @@ def relays_by_session(everyone: Iterable[Json]) -> Dict[str, List[Json]]:
         bound = [port for port in relay.get("Ports") or () if port.get("PublicPort")]
         if is_ours(relay) and is_relay(relay) and relay.get("State") == "running" and bound:
             place = {"host_ip": str(bound[0].get("IP", "")), "port": int(bound[0]["PublicPort"])}
-            entry = {"name": relay["Labels"].get(LABEL_RELAY, ""), **place}
-            found.setdefault(relay["Labels"][LABEL_SESSION], []).append(entry)
+            entry = {"name": relay["Labels"].get(label.RELAY, ""), **place}
+            found.setdefault(relay["Labels"][label.SESSION], []).append(entry)
     return found
 
 
@@ -74,10 +63,10 @@ def claims(listed: Json) -> bool:
     image. A container that the engine is removing may have no name.
     """
     labels = listed.get("Labels") or {}
-    if not labels.get(LABEL_SESSION):
+    if not labels.get(label.SESSION):
         return False
-    owner, session = labels.get(LABEL_SESSION + ".owner", ""), labels.get(LABEL_SESSION + ".name", "")
-    names = container_names(owner, session, hostname_of(labels), labels[LABEL_SESSION])
+    owner, session = labels.get(label.OWNER, ""), labels.get(label.NAME, "")
+    names = container_names(owner, session, hostname_of(labels), labels[label.SESSION])
     return engine_name(listed) in ("", *names)
 
 
@@ -91,19 +80,19 @@ def ignored_entries(everyone: Iterable[Json]) -> List[Json]:
 
 def container_entry(listed: Json, inspected: Json | None = None) -> Json:
     """A session's container as reports show it, from the engine's list; ``inspected`` adds how it has ended."""
-    labels = {name: text for name, text in (listed.get("Labels") or {}).items() if name.startswith(LABEL)}
+    labels = {name: text for name, text in (listed.get("Labels") or {}).items() if name.startswith(label.PREFIX)}
     network, address = _place(listed)
-    resources = _document(labels.get(LABEL_CONTAINER + ".resources"), {})
+    resources = _document(labels.get(label.RESOURCES), {})
     state = (inspected or {}).get("State") or {}
     return {
-        "id": labels.get(LABEL_CONTAINER, ""),
-        "session": labels.get(LABEL_SESSION, ""),
-        **{name: labels.get(f"{LABEL_SESSION}.{name}", "") for name in ("name", "owner", "group", "mode")},
+        "id": labels.get(label.CONTAINER, ""),
+        "session": labels.get(label.SESSION, ""),
+        **{name: labels.get(f"{label.SESSION}.{name}", "") for name in ("name", "owner", "group", "mode")},
         "hostname": hostname_of(labels),
-        "role": labels.get(LABEL_CONTAINER + ".role", ""),
-        **{name: small_number(labels.get(f"{LABEL_CONTAINER}.{name}")) for name in ("index", "rank")},
-        "launch": labels.get(LABEL_LAUNCH, ""),
-        "spec": labels.get(LABEL_CONTAINER + ".spec", ""),
+        "role": labels.get(label.ROLE, ""),
+        **{name: small_number(labels.get(f"{label.CONTAINER}.{name}")) for name in ("index", "rank")},
+        "launch": labels.get(label.LAUNCH, ""),
+        "spec": labels.get(label.SPEC, ""),
         "engine_id": listed["Id"],
         "engine_name": engine_name(listed),
         "image": listed.get("Image", ""),
@@ -121,7 +110,7 @@ def container_entry(listed: Json, inspected: Json | None = None) -> Json:
 
 def session_of(item: Json) -> str:
     """The session whose label a container, network or volume in the engine's lists has; empty without one."""
-    return str((item.get("Labels") or {}).get(LABEL_SESSION, ""))
+    return str((item.get("Labels") or {}).get(label.SESSION, ""))
 
 
 def network_entry(network: Json) -> Json:
@@ -157,7 +146,7 @@ def engine_entry(info: Json, api: str, cluster: str = "") -> Json:
 
 def image_entry(reference: str, image: Json | None) -> Json:
     image = image or {}
-    made, owner = committed(image), image_labels(image).get(LABEL_ORIGIN + ".owner", "")
+    made, owner = committed(image), image_labels(image).get(label.ORIGIN + ".owner", "")
     # Users write labels, too.
     is_known = bool(made and MADE(made) and MAKER(owner))
     return {
@@ -174,7 +163,7 @@ def committed(image: Json) -> str:
     """When an image was made of a container of a session; empty for others: what is built from it has its labels, and a later date."""
     labels, date = image_labels(image), str(image.get("Created"))
     made = str(labels.get("org.opencontainers.image.created"))
-    return made if LABEL_ORIGIN + ".owner" in labels and made[:19] == date[:19] else ""
+    return made if label.ORIGIN + ".owner" in labels and made[:19] == date[:19] else ""
 
 
 def image_labels(image: Json) -> Dict[str, str]:
@@ -202,7 +191,7 @@ def published(listed: Json) -> Set[int]:
 
 
 def hostname_of(labels: Json) -> str:
-    role, index = labels.get(LABEL_CONTAINER + ".role", ""), small_number(labels.get(LABEL_CONTAINER + ".index"))
+    role, index = labels.get(label.ROLE, ""), small_number(labels.get(label.INDEX))
     return "%s%d" % (role, index)
 
 
@@ -221,20 +210,20 @@ def _is_apart(listed: Json, labels: Json) -> bool:
     """Whether a container runs without the fabric of its session: its start was interrupted, or someone has disconnected it."""
     networks = (listed.get("NetworkSettings") or {}).get("Networks") or {}
     # With an overlay, docker_gwbridge is the third.
-    needed = 3 if labels.get(LABEL_SESSION + ".mode") == MULTI_NODE else 2
-    return bool(labels.get(LABEL_FABRIC)) and listed.get("State") == "running" and len(networks) < needed
+    needed = 3 if labels.get(label.MODE) == MULTI_NODE else 2
+    return bool(labels.get(label.FABRIC)) and listed.get("State") == "running" and len(networks) < needed
 
 
 def has_apps(labels: Json) -> bool:
     """Whether a container was launched with apps: main1 publishes ports for them, and the label of another container says so."""
-    ports = _document(labels.get(LABEL_CONTAINER + ".ports"), [])
-    return bool(labels.get(LABEL_APPS)) or any(port.get("name") != "ssh" for port in ports)
+    ports = _document(labels.get(label.PORTS), [])
+    return bool(labels.get(label.APPS)) or any(port.get("name") != "ssh" for port in ports)
 
 
 def booked_ports(labels: Json) -> Set[int]:
     """The host ports of main1, and of each container on the network of its agent, which stay reserved while it is stopped."""
-    ports = _document(labels.get(LABEL_CONTAINER + ".ports"), [])
-    listened = set(map(int, filter(None, labels.get(LABEL_HOST_PORTS, "").split(","))))
+    ports = _document(labels.get(label.PORTS), [])
+    listened = set(map(int, filter(None, labels.get(label.HOST_PORTS, "").split(","))))
     return listened.union(int(port["host_port"]) for port in ports if port.get("host_port"))
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, List, Mapping, Sequence
 
-from .._core.constants import LABEL_EDITION, LABEL_RUNTIME, RUNTIME_PATH, RUNTIME_VOLUME_PREFIX
+from .._core import label
+from .._core.constants import RUNTIME_PATH, RUNTIME_VOLUME_PREFIX
 from .._core.documents import Json, digest
 from .._core.errors import ConflictError, EngineError, StateError
 from .archives import Entry, pack
@@ -51,7 +52,7 @@ def _file(path: str, text: str) -> Entry:
 
 def find_runtime(engine: Engine, edition: str = "") -> str:
     """The newest complete volume with these scripts, or with any scripts if ``edition`` is empty; empty if there is none."""
-    return newest(engine.volumes(LABEL_RUNTIME), edition)
+    return newest(engine.volumes(label.RUNTIME), edition)
 
 
 def newest(volumes: Sequence[Json], edition: str) -> str:
@@ -60,7 +61,7 @@ def newest(volumes: Sequence[Json], edition: str) -> str:
     complete = [
         volume
         for volume in volumes
-        if volume["Name"] + COMPLETE in names and edition in ("", (volume.get("Labels") or {}).get(LABEL_EDITION))
+        if volume["Name"] + COMPLETE in names and edition in ("", (volume.get("Labels") or {}).get(label.EDITION))
     ]
     return max(complete, key=lambda volume: str(volume.get("CreatedAt")), default={"Name": ""})["Name"]
 
@@ -70,7 +71,7 @@ def is_installed(engine: Engine, image: Json, edition: str) -> bool:
     version = digest([content_of(image), edition])
     name = RUNTIME_VOLUME_PREFIX + version
     found = {
-        volume["Name"]: (volume.get("Labels") or {}).get(LABEL_RUNTIME) for volume in engine.volumes(LABEL_RUNTIME)
+        volume["Name"]: (volume.get("Labels") or {}).get(label.RUNTIME) for volume in engine.volumes(label.RUNTIME)
     }
     return found == {name: version, name + COMPLETE: version}
 
@@ -86,12 +87,12 @@ def install_runtime(engine: Engine, image: str, scripts: Scripts, *, check: bool
     version = digest([content_of(found), scripts.edition])
     name = RUNTIME_VOLUME_PREFIX + version
     same_name = engine.volume(name)
-    if same_name is not None and (same_name.get("Labels") or {}).get(LABEL_RUNTIME) != version:
+    if same_name is not None and (same_name.get("Labels") or {}).get(label.RUNTIME) != version:
         message = (
             "%s: the engine has a volume %s without the label %s=%s, so it is not the SSH runtime; remove or rename it."
         )
-        raise StateError(message % (engine.agent, name, LABEL_RUNTIME, version), engine.agent)
-    volumes = engine.volumes(LABEL_RUNTIME)
+        raise StateError(message % (engine.agent, name, label.RUNTIME, version), engine.agent)
+    volumes = engine.volumes(label.RUNTIME)
     is_filled = newest([volume for volume in volumes if volume["Name"] in (name, name + COMPLETE)], "") == name
     if not is_filled and not check:
         _fill(engine, name, image, scripts, version)
@@ -107,7 +108,7 @@ def _fill(engine: Engine, name: str, image: str, scripts: Scripts, version: str)
     there. The container is never started.
     """
     engine.remove(name + _FILLER)
-    labels = {LABEL_RUNTIME: version, LABEL_EDITION: scripts.edition}
+    labels = {label.RUNTIME: version, label.EDITION: scripts.edition}
     try:
         engine.remove_volume(name)
     except ConflictError:

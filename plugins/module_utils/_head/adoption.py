@@ -10,20 +10,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
-from .._core import states
-from .._core.constants import (
-    HOST,
-    LABEL_BEGAN,
-    LABEL_FABRIC,
-    LABEL_FIRST,
-    LABEL_FOLDERS,
-    LABEL_HOST_PORTS,
-    LABEL_LAUNCH,
-    LABEL_SESSION,
-    LABEL_SLOTS,
-    MASTER_PORT,
-    SSH_PORT,
-)
+from .._core import label, states
+from .._core.constants import HOST, MASTER_PORT, SSH_PORT
 from .._core.errors import ConflictError, InputError
 from .._core.model import Plan, Port, Resources
 from .._core.reports import Agent, ObservedContainer
@@ -54,9 +42,9 @@ def adopted_rows(agents: Iterable[Agent], known: Set[str]) -> List[Row]:
     rows = [
         Row(
             id=session,
-            name=container.label(LABEL_SESSION + ".name"),
-            owner=container.label(LABEL_SESSION + ".owner"),
-            resource_group=container.label(LABEL_SESSION + ".group"),
+            name=container.label(label.NAME),
+            owner=container.label(label.OWNER),
+            resource_group=container.label(label.GROUP),
             state=states.RUNNING,
             created=float(container.data.get("created") or 0.0),
         )
@@ -82,27 +70,27 @@ def rebuilt_plan(
     observed = {one.hostname: one for one in own}
     example = _example(row, request, observed)
     placed_on, slots = example.placement, _slots(example, request)
-    request, mode = request.with_sizes(list(map(len, slots))), example.label(LABEL_SESSION + ".mode")
+    request, mode = request.with_sizes(list(map(len, slots))), example.label(label.MODE)
     resources = tuple(
         observed[member.hostname].resources
         if member.hostname in observed
         else _chosen_again(member, request, free.get(agent))
         for member, agent in zip(request.members, placed_on)
     )
-    first, main = example.label(LABEL_FIRST), observed.get("main1")
+    first, main = example.label(label.FIRST), observed.get("main1")
     ports = (main.ports if main else ()) or Allocation(plans, agents).ports(request, placed_on)
     inputs = PlanInputs(
         session_id=row.id,
-        launch=example.label(LABEL_LAUNCH),
+        launch=example.label(label.LAUNCH),
         placement=Placement(placed_on, resources, mode),
         **_network(request, example, placed_on, slots, ports, agents),
         mtu=mtu_for(mode, agents, placed_on),
-        fabric=example.label(LABEL_FABRIC),
-        began=float(example.label(LABEL_BEGAN) or row.created),
+        fabric=example.label(label.FABRIC),
+        began=float(example.label(label.BEGAN) or row.created),
         taken_names={agent.name: agent.names for agent in agents},
         rdma_ports=rdma_places(agents, request.fabric, request.network == HOST),
-        permitted_folders=tuple(json.loads(example.label(LABEL_FOLDERS) or "[]")),
-        first=(example.label(LABEL_SESSION + ".request"), first) if first else ("", ""),
+        permitted_folders=tuple(json.loads(example.label(label.FOLDERS) or "[]")),
+        first=(example.label(label.REQUEST), first) if first else ("", ""),
     )
     return build_plan(request, inputs)
 
@@ -117,7 +105,7 @@ def _network(
 ) -> Dict[str, Any]:
     """The addresses and ports of a plan. On the network of the hosts, an agent that does not answer has no known address."""
     if request.network != HOST:
-        subnet = at_slots(example.label(LABEL_SESSION + ".subnet"), [slot for part in slots for slot in part])
+        subnet = at_slots(example.label(label.SUBNET), [slot for part in slots for slot in part])
         return {"subnet": subnet, "ports": ports}
     hosts = host_places(agents)
     lost = [name for name in placed_on if name not in hosts]
@@ -125,7 +113,7 @@ def _network(
         raise ConflictError(
             f"Session {request.name} is known from its labels alone, and the address of {lost[0]} is not known: bring it back and "
             "run this again, or end the session with terminate.yml.", lost[0])  # fmt: skip
-    text = example.label(LABEL_HOST_PORTS) or "%d,%d" % (SSH_PORT, MASTER_PORT)
+    text = example.label(label.HOST_PORTS) or "%d,%d" % (SSH_PORT, MASTER_PORT)
     ssh, master = map(int, text.split(","))
     first = [replace(port, container_port=ssh, host_port=ssh) for port in ports[:1]]
     return {"subnet": NO_SUBNET, "ports": (*first, *ports[1:]), "master_port": master, "hosts": hosts}
@@ -147,9 +135,9 @@ def _example(row: Row, request: Request, observed: Mapping[str, ObservedContaine
             f"Session {row.name} is known from its labels alone, and no agent that answers has a container of it: bring its "
             "agents back and run this again, or end the session with terminate.yml.", row.name)  # fmt: skip
     sizes = list(map(len, _slots(example, request)))
-    first = [int(size) for size in example.label(LABEL_FIRST).split(",") if size] or sizes
+    first = [int(size) for size in example.label(label.FIRST).split(",") if size] or sizes
     is_alike = len(sizes) == len(first) == len(request.sizes) and sum(sizes) == len(example.placement)
-    if not is_alike or example.label(LABEL_SESSION + ".request") != request.with_sizes(first).digest:
+    if not is_alike or example.label(label.REQUEST) != request.with_sizes(first).digest:
         rule = "is used by a running session with other settings: end that session with terminate.yml, or choose another name"
         raise InputError("session_name", row.name, rule)
     return example
@@ -157,7 +145,7 @@ def _example(row: Row, request: Request, observed: Mapping[str, ObservedContaine
 
 def _slots(container: ObservedContainer, request: Request) -> List[List[int]]:
     """The places of the addresses of its session in the subnet, role by role. Without the label, they are in the order of ranks."""
-    text = container.label(LABEL_SLOTS)
+    text = container.label(label.SLOTS)
     if text:
         found: List[List[int]] = json.loads(text)
         return found

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Iterable, List, Mapping, Sequence, Tuple
 
-from .._core import states
-from .._core.constants import LABEL_SESSION, RELOCATE
+from .._core import label, states
+from .._core.constants import RELOCATE
 from .._core.documents import Json, picked
 from .._core.exits import UP, failed_apps, failed_roles, limit_reached
 from .._core.model import Container, Gpu, Resources, Role
@@ -137,7 +137,7 @@ def _shape(row: Row, observed: Observed) -> Json:
     if example is None:
         return _shown(0, "", "", Resources())
     size = len(example.placement)
-    return _shown(size, example.label(LABEL_SESSION + ".mode"), str(example.data.get("image") or ""), example.resources)
+    return _shown(size, example.label(label.MODE), str(example.data.get("image") or ""), example.resources)
 
 
 def _roles(roles: Sequence[Role]) -> Json:

@@ -13,7 +13,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Sequence, Tuple
 
-from .._core.constants import HOST, LABEL_SPEC
+from .._core import label
+from .._core.constants import HOST
 from .._core.errors import StateError
 from .._core.model import Plan
 from .._core.reports import Agent
@@ -54,7 +55,7 @@ def strangers(row: Row, plan: Plan, agents: Sequence[Agent], added: Sequence[str
 
     A change that was interrupted may have left a container with the name of one that is added, in another place or form.
     """
-    known = {one.id: (one.agent, one.labels.get(LABEL_SPEC)) for one in plan.containers}
+    known = {one.id: (one.agent, one.labels.get(label.SPEC)) for one in plan.containers}
     new = {one.id for one in plan.containers if one.hostname in added}
     found = ((agent.name, one) for agent in agents for one in agent.containers if one.session == row.id)
     return tuple(

@@ -9,8 +9,7 @@ from collections import Counter
 from itertools import chain
 from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from .._core import states
-from .._core.constants import LABEL_OWNER
+from .._core import label, states
 from .._core.documents import Json
 from .._core.model import Plan, Resources
 from .._core.reports import Agent, busy_percents
@@ -35,7 +34,7 @@ def held_on(agents: Sequence[Agent], ends: Mapping[str, End], plans: Iterable[Pl
         for observed in agent.containers:
             end = ends.get(observed.session)
             if end is None or not end.includes(observed):
-                found[agent.name, observed.id] = (observed.label(LABEL_OWNER), observed.resources)
+                found[agent.name, observed.id] = (observed.label(label.OWNER), observed.resources)
     for plan in plans:
         for planned in plan.containers:
             found.setdefault((planned.agent, planned.id), (plan.session.owner, planned.resources))

@@ -11,7 +11,8 @@ import ipaddress
 from dataclasses import fields
 from typing import Any, Collection, Iterator, Mapping, Tuple
 
-from .._core.constants import HOST, LABEL_SESSION, LABEL_SPEC, MASTER_PORT
+from .._core import label
+from .._core.constants import HOST, MASTER_PORT
 from .._core.errors import ComputeError
 from .._core.model import Container, Network, Plan, Session
 from .._core.names import container_names
@@ -24,7 +25,7 @@ from .request import Request
 _OF_FIRST = ("request",)
 # Of the name of a part, in a message.
 _LONGEST = 100
-_FREE_LABELS = (LABEL_SPEC, LABEL_SESSION + ".request")
+_FREE_LABELS = (label.SPEC, label.REQUEST)
 
 Difference = Tuple[str, Any, Any]
 

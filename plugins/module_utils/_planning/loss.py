@@ -9,7 +9,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
-from .._core.constants import LABEL_SESSION, SINGLE_NODE, VXLAN_OVERHEAD
+from .._core import label
+from .._core.constants import SINGLE_NODE, VXLAN_OVERHEAD
 from .._core.model import Container, Plan, Port, Resources
 from .._core.reports import Agent
 from .._core.units import show_seconds
@@ -127,7 +128,7 @@ def moved_plan(
         taken_names=taken,
         rdma_ports={**usable, **staying},
     )
-    placement = {LABEL_SESSION + ".placement": show_placement(inputs.placement.agents)}
+    placement = {label.PLACEMENT: show_placement(inputs.placement.agents)}
     made = build_plan(request, inputs).containers
     containers = tuple(
         new if new.hostname in places else replace(old, labels={**old.labels, **placement})

@@ -15,32 +15,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import groupby, islice
 from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
-from .._core.constants import (
-    ELASTIC,
-    GRACE,
-    HOST,
-    LABEL,
-    LABEL_APPS,
-    LABEL_BATCH,
-    LABEL_BEGAN,
-    LABEL_CONTAINER,
-    LABEL_FABRIC,
-    LABEL_FIRST,
-    LABEL_FOLDERS,
-    LABEL_GRACE,
-    LABEL_HOST_PORTS,
-    LABEL_LAUNCH,
-    LABEL_SECRETS,
-    LABEL_SESSION,
-    LABEL_SLOTS,
-    LABEL_SPEC,
-    MASTER_PORT,
-    MULTI_NODE,
-    SCHEMA,
-    SSH_PORT,
-    STATIC,
-    VXLAN_OVERHEAD,
-)
+from .._core import label
+from .._core.constants import ELASTIC, GRACE, HOST, MASTER_PORT, MULTI_NODE, SCHEMA, SSH_PORT, STATIC, VXLAN_OVERHEAD
 from .._core.documents import digest, sparse
 from .._core.model import App, Container, Mount, Network, Plan, Port, Session
 from .._core.names import container_id, container_names, network_name
@@ -100,7 +76,7 @@ def inputs_of(plan: Plan) -> PlanInputs:
         own_volumes=session.own_volumes,
         rdma_ports={one.agent: rdma_ports_in(one.environment) for one in containers},
         permitted_folders=session.permitted_folders,
-        first=(session.request, plan.main.labels.get(LABEL_FIRST, "")),
+        first=(session.request, plan.main.labels.get(label.FIRST, "")),
         local_ranks=tuple(one.local_rank for one in containers),
     )
 
@@ -193,7 +169,7 @@ def relaunched(plan: Plan, taken_names: Mapping[str, Collection[str]]) -> Plan:
     launch_id = str(uuid.uuid4())
 
     def relabelled(labels: Mapping[str, str]) -> Dict[str, str]:
-        return {**labels, LABEL_LAUNCH: launch_id}
+        return {**labels, label.LAUNCH: launch_id}
 
     return Plan(
         session=replace(plan.session, launch=launch_id),
@@ -230,24 +206,24 @@ def mtu_for(mode: str, agents: Sequence[Agent], used: Sequence[str]) -> int | No
 
 def _session_labels(session: Session, inputs: PlanInputs) -> Dict[str, str]:
     return {
-        LABEL + "schema": str(SCHEMA),
-        LABEL_SESSION: session.id,
-        LABEL_SESSION + ".name": session.name,
-        LABEL_SESSION + ".owner": session.owner,
-        LABEL_SESSION + ".group": session.group,
-        LABEL_SESSION + ".mode": session.mode,
-        LABEL_SESSION + ".size": str(session.size),
-        LABEL_SESSION + ".placement": show_placement(inputs.placement.agents),
-        LABEL_SESSION + ".subnet": inputs.subnet.subnet,
-        LABEL_SESSION + ".request": session.request,
-        **({LABEL_FABRIC: inputs.fabric} if inputs.fabric else {}),
-        **({LABEL_HOST_PORTS: "%d,%d" % (_ssh_port(inputs), inputs.master_port)} if session.network == HOST else {}),
-        **({LABEL_SLOTS: _slots(session, inputs.subnet)} if session.roles else {}),
-        LABEL_LAUNCH: session.launch,
-        **({LABEL_GRACE: str(session.grace)} if session.grace != GRACE else {}),
-        **({LABEL_BEGAN: repr(session.began)} if session.began else {}),
-        **({LABEL_FIRST: inputs.first[1]} if inputs.first[1] else {}),
-        **({LABEL_FOLDERS: json.dumps(session.permitted_folders)} if session.permitted_folders else {}),
+        label.SCHEMA: str(SCHEMA),
+        label.SESSION: session.id,
+        label.NAME: session.name,
+        label.OWNER: session.owner,
+        label.GROUP: session.group,
+        label.MODE: session.mode,
+        label.SIZE: str(session.size),
+        label.PLACEMENT: show_placement(inputs.placement.agents),
+        label.SUBNET: inputs.subnet.subnet,
+        label.REQUEST: session.request,
+        **({label.FABRIC: inputs.fabric} if inputs.fabric else {}),
+        **({label.HOST_PORTS: "%d,%d" % (_ssh_port(inputs), inputs.master_port)} if session.network == HOST else {}),
+        **({label.SLOTS: _slots(session, inputs.subnet)} if session.roles else {}),
+        label.LAUNCH: session.launch,
+        **({label.GRACE: str(session.grace)} if session.grace != GRACE else {}),
+        **({label.BEGAN: repr(session.began)} if session.began else {}),
+        **({label.FIRST: inputs.first[1]} if inputs.first[1] else {}),
+        **({label.FOLDERS: json.dumps(session.permitted_folders)} if session.permitted_folders else {}),
     }
 
 
@@ -288,20 +264,20 @@ def _container(session: Session, network: Network, inputs: PlanInputs, member: M
     identity, agent = container_id(session.id, member.hostname), inputs.placement.agents[member.rank]
     resources = inputs.placement.resources[member.rank]
     own: Dict[str, str] = {
-        LABEL_CONTAINER: identity,
-        LABEL_CONTAINER + ".role": member.role,
-        LABEL_CONTAINER + ".index": str(member.index),
-        LABEL_CONTAINER + ".rank": str(member.rank),
-        LABEL_CONTAINER + ".resources": json.dumps(resources.to_json(), separators=(",", ":")),
+        label.CONTAINER: identity,
+        label.ROLE: member.role,
+        label.INDEX: str(member.index),
+        label.RANK: str(member.rank),
+        label.RESOURCES: json.dumps(resources.to_json(), separators=(",", ":")),
     }
     is_main = member.rank == 0
     # Empty labels hide those of the image, which may have been made from the main1 of another session.
     role = session.role(member.role)
-    own[LABEL_BATCH] = "true" if (session.command if is_main else role and role.command) else ""
-    own[LABEL_APPS] = "true" if role and member.index == 1 and role.apps else ""
-    own[LABEL_SECRETS] = "true" if session.secrets else ""
+    own[label.BATCH] = "true" if (session.command if is_main else role and role.command) else ""
+    own[label.APPS] = "true" if role and member.index == 1 and role.apps else ""
+    own[label.SECRETS] = "true" if session.secrets else ""
     ports = [asdict(port) for port in inputs.ports]
-    own[LABEL_CONTAINER + ".ports"] = json.dumps(ports, separators=(",", ":")) if is_main else ""
+    own[label.PORTS] = json.dumps(ports, separators=(",", ":")) if is_main else ""
     container = Container(
         id=identity,
         name=free_name(session, member.hostname, inputs.taken_names.get(agent, ())),
@@ -316,7 +292,7 @@ def _container(session: Session, network: Network, inputs: PlanInputs, member: M
         ports=inputs.ports if member.rank == 0 else (),
         interface=inputs.hosts[agent][1] if session.network == HOST else Container.interface,
     )
-    own[LABEL_SPEC] = _spec(session, network, container)
+    own[label.SPEC] = _spec(session, network, container)
     return replace(container, labels={**network.labels, **own})
 
 

@@ -15,7 +15,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Collection, Mapping, Sequence, Tuple
 
-from .._core.constants import LABEL_SPEC, MULTI_NODE, SINGLE_NODE
+from .._core import label
+from .._core.constants import MULTI_NODE, SINGLE_NODE
 from .._core.errors import ConflictError
 from .._core.model import Container, Plan
 from .._core.reports import Agent
@@ -139,5 +140,5 @@ def _kept(made: Container, former: Container | None) -> Container:
     """A container of the new plan. One that stays is still made from what its engine has made it from."""
     if former is None:
         return made
-    spec = {name: text for name, text in former.labels.items() if name == LABEL_SPEC}
+    spec = {name: text for name, text in former.labels.items() if name == label.SPEC}
     return replace(made, name=former.name, labels={**made.labels, **spec})

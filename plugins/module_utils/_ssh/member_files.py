@@ -15,7 +15,8 @@ import re
 from dataclasses import dataclass
 from typing import Dict, List
 
-from .._core.constants import CONFIG_FOLDER, LABEL_LAUNCH, RUNTIME_PATH
+from .._core import label
+from .._core.constants import CONFIG_FOLDER, RUNTIME_PATH
 from .._core.documents import Json
 from .._core.model import Container, Plan
 from .._core.parallel import run_all
@@ -77,7 +78,7 @@ class MemberFiles:
     def follow(self, *, check: bool) -> Json:
         """Write the files of containers that name other members. The containers of this launch have been made with these members."""
         launch, live = self.plan.session.launch, self.engine.members(self.plan.session.id)
-        former = {key: one for key, one in live.items() if one["Labels"].get(LABEL_LAUNCH) != launch}
+        former = {key: one for key, one in live.items() if one["Labels"].get(label.LAUNCH) != launch}
         up = {identity: one["Id"] for identity, one in former.items() if one["State"] == "running"}
         running = [container for container in self.plan.on(self.agent) if container.id in up]
         archives = run_all(lambda one: self._archive(one, up[one.id]), running)

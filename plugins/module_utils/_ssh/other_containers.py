@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, List, Mapping, Sequence, Tuple
 
-from .._core.constants import CONFIG_FOLDER, DEFAULT_PATH, LABEL_SESSION, RUNTIME_PATH, SEARCH_PATH
+from .._core import label
+from .._core.constants import CONFIG_FOLDER, DEFAULT_PATH, RUNTIME_PATH, SEARCH_PATH
 from .._core.documents import Json, digest
 from .._core.errors import EngineError, StateError
 from .._core.model import Container, Mount, Plan, Session
@@ -112,7 +113,7 @@ def found_containers(engine: Engine, names: Sequence[str], network: str) -> Json
 
 
 def _described(engine: Engine, name: str, found: Json, network: str) -> Json:
-    if LABEL_SESSION in ((found.get("Config") or {}).get("Labels") or {}):
+    if label.SESSION in ((found.get("Config") or {}).get("Labels") or {}):
         raise StateError(
             f"{name}: {engine.where} has it as a container of a session, which has SSH already; leave it out.", name
         )

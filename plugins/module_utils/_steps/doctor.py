@@ -14,7 +14,7 @@ from .._agents import overlay_endpoint, port_probe
 from .._agents.devices import NO_LIMIT
 from .._agents.examination import OLD, lasting_body, read_overlay, start_lasting, stop_lasting
 from .._agents.examination import examine as examination
-from .._core.constants import LABEL_CHECK
+from .._core import label
 from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError
 from .._core.model import Network
@@ -88,7 +88,7 @@ def create_network(agent: Agent, mark: str, plan: Json) -> Json:
         ip_range=plan["ip_range"],
         mtu=int(plan["mtu"]),
         encrypted=bool(plan["encrypted"]),
-        labels={LABEL_CHECK: str(int(time.time()))},
+        labels={label.CHECK: str(int(time.time()))},
     )
     engine.create_network(network.name, network_body(network))
     return {}
@@ -148,7 +148,7 @@ def _body(mark: str, member: Json, plan: Json) -> Json:
 
 def _remove_old_networks(engine: Engine) -> None:
     for network in engine.networks(everyone=True):
-        made = (network.get("Labels") or {}).get(LABEL_CHECK, "")
+        made = (network.get("Labels") or {}).get(label.CHECK, "")
         if network["Name"].startswith(_NETWORK % "") and made.isdigit() and time.time() - int(made) > OLD:
             try:
                 engine.remove_network(network["Id"], network["Name"])

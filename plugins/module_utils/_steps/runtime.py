@@ -12,7 +12,8 @@ import subprocess
 from contextlib import suppress
 from typing import List, Sequence
 
-from .._core.constants import LABEL, REFERENCE_IMAGE
+from .._core import label
+from .._core.constants import REFERENCE_IMAGE
 from .._core.documents import Json
 from .._core.errors import EngineError, LibraryError
 from .._docker.client import Engine
@@ -58,7 +59,7 @@ def examine(
         "sdk": True,
         # The role works with the program, too.
         "engine": shutil.which(docker[0]) is not None,
-        "image": image_labels(reference).get(LABEL + "image", ""),
+        "image": image_labels(reference).get(label.IMAGE, ""),
         "has_runtime": has_runtime,
         "lacks_gpu_runtime": os.path.exists(_DRIVER) and "nvidia" not in (info.get("Runtimes") or ()),
         "swarm": place,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import List, Mapping
 
-from ...module_utils._core import arrival
-from ...module_utils._core.constants import HOST, LABEL_SESSION, MULTI_NODE
+from ...module_utils._core import arrival, label
+from ...module_utils._core.constants import HOST, MULTI_NODE
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, StateError
 from .play import Play
@@ -90,7 +90,7 @@ def _rejoin(play: Play, reports: Reports, agent: str) -> str:
 
 def _sessions_on_overlays(reports: Reports, agent: str) -> List[str]:
     found = [one for report in reports.agents if report["name"] == agent for one in report.get("containers") or ()]
-    spans = LABEL_SESSION + ".mode"
+    spans = label.MODE
     overlays = {
         one["session"] for one in found if one["labels"].get(spans) == MULTI_NODE and one.get("network") != HOST
     }

@@ -12,7 +12,7 @@ import pytest
 from containers_lab import Launcher, actions, create_and_start, ours
 from engine_lab import AGENT, IMAGE, RUNTIME, Shape
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_OWNER, LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
@@ -27,7 +27,7 @@ def test_a_volume_the_session_describes_goes_with_it(launcher: Launcher, client:
     options = {"type": "tmpfs", "device": "tmpfs", "o": "size=1m"}
     launch = launcher(Shape(size=2, mounts=(Mount(name, "/scratch", "volume", "rw", options),)).plan())
     create_and_start(launch)
-    assert client.inspect_volume(name)["Labels"][LABEL_SESSION] == launch.plan.session.id
+    assert client.inspect_volume(name)["Labels"][label.SESSION] == launch.plan.session.id
     result = Removal(launch.engine, [launch.plan.session.id], "", 10).carry_out(check=False)
     assert {"name": name, "action": "volume removed"} in result.actions
     assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
@@ -44,7 +44,7 @@ def test_a_volume_that_sessions_share_goes_with_the_last(launcher: Launcher, cli
     for launch in pair:
         create_and_start(launch)
     first, second = ([launch.plan.session.id] for launch in pair)
-    assert client.inspect_volume(name)["Labels"][LABEL_SESSION] == first[0]
+    assert client.inspect_volume(name)["Labels"][label.SESSION] == first[0]
     engine = pair[0].engine
     assert Removal(engine, first, "", 60).carry_out(check=True).left == [name]
     gone = Removal(engine, first, "", 60).carry_out(check=False)
@@ -123,7 +123,7 @@ def test_a_policy_can_permit_only_volumes_of_sessions_of_the_owner(launcher: Lau
         for subnet in (78, 79):
             made = launch(own, "tester", subnet)
             create_and_start(made)
-            assert client.inspect_volume(own)["Labels"] == {LABEL_OWNER: "tester"}
+            assert client.inspect_volume(own)["Labels"] == {label.OWNER: "tester"}
             Removal(made.engine, [made.plan.session.id], "", 10).carry_out(check=False)
         refused(launch(own, "other", 80), client, f"the volume {own} belongs to a session of owner tester")
     finally:
@@ -167,7 +167,7 @@ def test_the_volumes_of_a_container_go_with_it_also_if_it_was_removed_without_th
     """``docker rm`` leaves the volumes without a name, which have the keys of the container."""
     plan = Shape(size=2).plan()
     launch = launcher(replace(plan, session=replace(plan.session, read_only_root=True)))
-    labels = {"label": f"{LABEL_SESSION}={plan.session.id}"}
+    labels = {"label": f"{label.SESSION}={plan.session.id}"}
     create_and_start(launch)
     assert len(client.volumes(filters=labels)["Volumes"]) == 8
     lost = client.inspect_container(plan.containers[1].name)

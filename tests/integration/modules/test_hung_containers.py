@@ -19,11 +19,7 @@ import pytest
 from containers_lab import Launcher, create_and_start, ours
 from engine_lab import AGENT, Shape, run_module, with_container
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    LABEL_BATCH,
-    LABEL_FOLDERS,
-    LABEL_GRACE,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import Batch
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError
@@ -58,7 +54,7 @@ def hung(client: Any, name: str) -> Iterator[None]:
 def bounded(plan: Plan) -> Plan:
     """Of a container with these labels, a program in it reads the state of its command."""
     for rank, container in enumerate(plan.containers):
-        labels = {**container.labels, LABEL_GRACE: "1", LABEL_FOLDERS: "[]", LABEL_BATCH: "true"}
+        labels = {**container.labels, label.GRACE: "1", label.FOLDERS: "[]", label.BATCH: "true"}
         plan = with_container(plan, rank, labels=labels)
     return plan
 

@@ -13,7 +13,7 @@ import docker
 import pytest
 from engine_lab import Shape, run_module
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 
 
@@ -45,7 +45,7 @@ def test_a_network_is_created_once_and_removed_once(client: Any, plan: Plan) -> 
     assert set(made) == set(shown) - {"diff"}
     network = listed(client, plan)[0]
     assert made["network"]["id"] == network["Id"]
-    assert network["Labels"][LABEL_SESSION] == plan.session.id
+    assert network["Labels"][label.SESSION] == plan.session.id
     assert network["IPAM"]["Config"][0]["IPRange"] == "10.213.78.128/25"
     assert run_module("network", plan=plan.to_json())["changed"] is False
     options = {"state": "absent", "sessions": [plan.session.id]}

@@ -26,7 +26,7 @@ from drill_actions import Drill
 from drill_steps import Settings
 from playbook_runs import Ended, Interruption
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import constants
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.plugin_utils import _artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.phases import PHASES, SILENT
 
@@ -272,7 +272,7 @@ def test_the_table() -> None:
 
 
 def test_names_are_those_of_the_collection() -> None:
-    assert drill_steps.LABEL_SESSION == constants.LABEL_SESSION
+    assert drill_steps.LABEL_SESSION == label.SESSION
     assert drill_actions.IDENTITY == _artifacts.IDENTITY
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import report
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_APPS, LABEL_SECRETS
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import AppStatus
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError, UnreachableError
@@ -38,9 +38,9 @@ class Waiting(Engine):
 
 
 def test_a_container_that_waits_for_its_secrets_does_not_run_yet() -> None:
-    kept = {**entry("e", "running"), "id": "c", "hostname": "sub1", "labels": {LABEL_SECRETS: "true"}}
+    kept = {**entry("e", "running"), "id": "c", "hostname": "sub1", "labels": {label.SECRETS: "true"}}
     assert report.with_wait(Waiting(), kept) == {**kept, "state": "waiting"}
-    for other in ({**kept, "state": "exited"}, {**kept, "labels": {LABEL_SECRETS: ""}}, {**kept, "labels": {}}):
+    for other in ({**kept, "state": "exited"}, {**kept, "labels": {label.SECRETS: ""}}, {**kept, "labels": {}}):
         assert report.with_wait(Waiting(AssertionError("not asked")), other) == other
     for error in (EngineError("it has just gone"), ConflictError("it is not running"), LateError("it hangs")):
         assert report.with_wait(Waiting(error), kept) == kept
@@ -69,7 +69,7 @@ def test_a_main1_that_ends_while_its_apps_are_read_fails_no_report() -> None:
         ({}, ["others", "demo"], True),
         ({}, ["others"], False),
         ({"state": "exited"}, None, False),
-        ({"labels": {LABEL_APPS: ""}}, None, False),
+        ({"labels": {label.APPS: ""}}, None, False),
         ({"labels": {}}, None, False),
     ],
 )
@@ -82,7 +82,7 @@ def test_a_container_whose_role_has_apps_says_how_they_are(
         "session": "s",
         "name": "demo",
         "hostname": "ps1",
-        "labels": {LABEL_APPS: "true"},
+        "labels": {label.APPS: "true"},
         **changes,
     }
     statuses = [AppStatus("board", "ready")]

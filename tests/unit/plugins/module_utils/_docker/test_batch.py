@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.report import with_batch
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_BATCH
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import UNREADABLE, parse_exit
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, UnreachableError
@@ -25,7 +25,7 @@ class Refusing(Engine):
         raise self.error
 
 
-ENTRY = {"engine_id": "e1", "id": "c1", "hostname": "main1", "labels": {LABEL_BATCH: "true"}}
+ENTRY = {"engine_id": "e1", "id": "c1", "hostname": "main1", "labels": {label.BATCH: "true"}}
 
 
 def test_a_file_that_cannot_be_read_hides_nothing_of_its_agent() -> None:
@@ -34,7 +34,7 @@ def test_a_file_that_cannot_be_read_hides_nothing_of_its_agent() -> None:
     assert batch == {"exit_code": None, "oom_killed": False, "reason": "too many links", "begun": True}
     with pytest.raises(UnreachableError):
         with_batch(Refusing(UnreachableError("gone")), ENTRY)
-    assert "batch" not in with_batch(Refusing(EngineError("unasked")), {**ENTRY, "labels": {LABEL_BATCH: ""}})
+    assert "batch" not in with_batch(Refusing(EngineError("unasked")), {**ENTRY, "labels": {label.BATCH: ""}})
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import docker
 import pytest
 from docker.errors import APIError, NotFound
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_FOLDERS
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError
 
@@ -93,7 +93,7 @@ def test_a_timeout_of_a_socket_is_late_before_python_3_10(monkeypatch: pytest.Mo
         Engine("unix:///nowhere", 5, "agent2").info()
 
 
-@pytest.mark.parametrize(("labels", "looks"), [({}, 1), ({LABEL_FOLDERS: '["/data"]'}, 2)])
+@pytest.mark.parametrize(("labels", "looks"), [({}, 1), ({label.FOLDERS: '["/data"]'}, 2)])
 def test_a_container_that_no_policy_bounds_is_looked_at_once(
     labels: dict[str, str], looks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import docker
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_FOLDERS, LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker import connection
@@ -140,7 +140,7 @@ class Program:
         return {"Running": True, "ExitCode": None} if self._left >= 0 else {"Running": False, "ExitCode": self._code}
 
     def inspect_container(self, _identity: str) -> dict[str, Any]:
-        return {"Config": {"Labels": {LABEL_FOLDERS: "[]"}}, "State": {"Running": True}}
+        return {"Config": {"Labels": {label.FOLDERS: "[]"}}, "State": {"Running": True}}
 
 
 def running(monkeypatch: pytest.MonkeyPatch, program: Program) -> Engine:
@@ -206,7 +206,7 @@ def test_output_that_arrives_with_the_headers_of_the_answer_is_read() -> None:
 
 
 def test_a_listed_container_without_bounded_folders_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    labels = {LABEL_SESSION: "s", LABEL_FOLDERS: "[]"}
+    labels = {label.SESSION: "s", label.FOLDERS: "[]"}
     listed = [{"Id": "bounded", "Labels": labels}, {"Id": "free", "Labels": None}]
     inspected: list[str] = []
     client = SimpleNamespace(containers=lambda **_options: listed)
@@ -288,7 +288,7 @@ def test_a_file_of_a_container_that_has_just_ended_is_read_from_outside(monkeypa
         looks = iter((True, False))
 
         def inspect_container(self, _identity: str) -> dict[str, Any]:
-            return {"Config": {"Labels": {LABEL_FOLDERS: "[]"}}, "State": {"Running": next(self.looks)}}
+            return {"Config": {"Labels": {label.FOLDERS: "[]"}}, "State": {"Running": next(self.looks)}}
 
         def exec_create(self, *_given: Any, **_options: Any) -> dict[str, str]:
             raise ConflictError("container main is not running")

@@ -16,12 +16,7 @@ import pytest
 from samples import exactly, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents import report
-from ansible_collections.cluster.compute.plugins.module_utils._core import bounded
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    LABEL_BATCH,
-    LABEL_CONTAINER,
-    LABEL_SESSION,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core import bounded, label
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ComputeError,
     ConflictError,
@@ -45,7 +40,7 @@ CACHE = {"Type": "volume", "Name": "cache", "Source": "/var/lib/docker/volumes/c
 
 
 def listed(identity: str, *mounts: dict[str, str], state: str = "running") -> dict[str, Any]:
-    labels = {LABEL_SESSION: "s", LABEL_CONTAINER: identity, LABEL_SESSION + ".grace": "0", LABEL_BATCH: "true"}
+    labels = {label.SESSION: "s", label.CONTAINER: identity, label.GRACE: "0", label.BATCH: "true"}
     return {"Id": identity, "State": state, "Names": ["/" + identity], "Labels": labels, "Mounts": list(mounts)}
 
 
@@ -66,7 +61,7 @@ class Stubborn:
         return self.held
 
     def volumes(self) -> list[dict[str, Any]]:
-        return [{"Name": "own", "Labels": {LABEL_SESSION: "s"}}]
+        return [{"Name": "own", "Labels": {label.SESSION: "s"}}]
 
     def networks(self) -> list[dict[str, Any]]:
         return []

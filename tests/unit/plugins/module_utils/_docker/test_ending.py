@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE, LABEL_GRACE, LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import GRACE
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._docker import removal
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import LateError
@@ -52,7 +53,7 @@ class FakeEngine:
 
 
 def listed(identity: str, state: str = "running", session: str = "s", **labels: str) -> dict[str, Any]:
-    return {"Id": identity, "State": state, "Names": ["/" + identity], "Labels": {LABEL_SESSION: session, **labels}}
+    return {"Id": identity, "State": state, "Names": ["/" + identity], "Labels": {label.SESSION: session, **labels}}
 
 
 def test_all_containers_receive_term_before_the_first_wait() -> None:
@@ -64,7 +65,7 @@ def test_all_containers_receive_term_before_the_first_wait() -> None:
 
 def test_a_container_that_still_runs_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(removal, "STOP_MARGIN", 0)
-    own = {LABEL_GRACE: "0"}
+    own = {label.GRACE: "0"}
     engine = FakeEngine([listed("a", **own), listed("b", session="t", **own)], ("b",))
     left, hung = end_programs(engine, engine.held)  # type: ignore[arg-type]
     assert ([one["Id"] for one in left], hung) == (["a", "b"], [])
@@ -72,7 +73,7 @@ def test_a_container_that_still_runs_is_returned(monkeypatch: pytest.MonkeyPatch
 
 
 def test_no_time_is_given_to_a_container_that_hangs() -> None:
-    engine = FakeEngine([listed("a"), listed("hung", **{LABEL_GRACE: "3600"})], ("hung",))
+    engine = FakeEngine([listed("a"), listed("hung", **{label.GRACE: "3600"})], ("hung",))
     left, hung = end_programs(engine, engine.held)  # type: ignore[arg-type]
     assert (left, [one["Id"] for one in hung]) == ([], ["hung"])
 
@@ -93,7 +94,7 @@ def test_no_request_for_containers_that_have_ended() -> None:
     ("text", "grace"), [("30", 30), ("0", 0), ("", GRACE), ("-1", GRACE), ("1e9", GRACE), ("9" * 30, GRACE)]
 )
 def test_the_grace_of_a_container_is_that_of_its_label(text: str, grace: int) -> None:
-    assert grace_of(listed("a", **{LABEL_GRACE: text})) == grace
+    assert grace_of(listed("a", **{label.GRACE: text})) == grace
 
 
 def test_a_container_without_the_label_has_the_default() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest, read_logs
 
@@ -21,7 +21,7 @@ def test_the_order_of_logs_does_not_follow_ranks_that_a_resize_has_made_stale() 
     stale = {"worker1": "2", "worker2": "3", "ps2": "2", "ps3": "3"}
 
     def listed(container: Any) -> dict[str, Any]:
-        rank = {LABEL_CONTAINER + ".rank": stale.get(container.hostname, str(container.rank))}
+        rank = {label.RANK: stale.get(container.hostname, str(container.rank))}
         labels, names = {**container.labels, **rank}, ["/" + container.name]
         return {"Id": container.hostname, "Names": names, "State": "running", "Labels": labels}
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, TakenError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker import networks
 
 REFUSAL = "The engine could not remove network train: it has active endpoints; start the engine again."
-NETWORK = {"Name": "train", "Id": "n1", "Scope": "local", "Labels": {LABEL_SESSION: "s"}}
+NETWORK = {"Name": "train", "Id": "n1", "Scope": "local", "Labels": {label.SESSION: "s"}}
 
 
 class RefusingEngine:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from engine_lab import MIB, Shape
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_CONTAINER, LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Plan, Secret
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
     AgentSettings,
@@ -49,7 +49,7 @@ def test_folders_with_files_of_the_session_are_volumes_of_the_container() -> Non
     for mount in own:
         assert (mount["Type"], "Source" in mount, "ReadOnly" in mount) == ("volume", False, False)
         labels = mount["VolumeOptions"]["Labels"]
-        assert (labels[LABEL_SESSION], labels[LABEL_CONTAINER]) == (plan.session.id, plan.main.id)
+        assert (labels[label.SESSION], labels[label.CONTAINER]) == (plan.session.id, plan.main.id)
 
 
 def test_temporary_folders_are_bounded_by_the_memory_and_those_of_programs_run_them() -> None:
@@ -87,7 +87,7 @@ def test_a_data_folder_takes_the_place_of_what_it_covers(
 
 
 def volume(name: str, container: str = "") -> dict[str, Any]:
-    return {"Name": name, "Labels": {LABEL_SESSION: "s", **({LABEL_CONTAINER: container} if container else {})}}
+    return {"Name": name, "Labels": {label.SESSION: "s", **({label.CONTAINER: container} if container else {})}}
 
 
 def test_which_volumes_go_with_their_container() -> None:

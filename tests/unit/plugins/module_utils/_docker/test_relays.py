@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION, RUNTIME_PATH
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import App, Port
 from ansible_collections.cluster.compute.plugins.module_utils._docker.relays import Relays, relay_body
@@ -42,7 +43,7 @@ def test_on_the_network_of_its_agent_an_app_has_no_relay() -> None:
         def containers(self, _session: str) -> list[dict[str, Any]]:
             return []
 
-    main = {"Id": "m", "Labels": {LABEL_SESSION: "s"}, "HostConfig": {"NetworkMode": "host"}}
+    main = {"Id": "m", "Labels": {label.SESSION: "s"}, "HostConfig": {"NetworkMode": "host"}}
     relays = Relays(Engine(), main, (30000, 30001))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="session_network host: the app listens at its own port of the agent"):
         relays.change([App(name="web", port=8000)], [])

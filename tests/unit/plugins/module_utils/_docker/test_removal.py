@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SESSION
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
@@ -32,7 +32,7 @@ CASES = [
 
 
 def volume(name: str, session: str) -> dict[str, Any]:
-    return {"Name": name, "Labels": {LABEL_SESSION: session}}
+    return {"Name": name, "Labels": {label.SESSION: session}}
 
 
 @pytest.mark.parametrize(("case", "sessions", "used", "alive", "go", "left"), CASES, ids=[case[0] for case in CASES])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from samples import agent, carried_out, context, request
 from store_sessions import plan_of
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_SPEC
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
@@ -50,5 +50,5 @@ def test_a_name_that_something_else_has_is_not_used(store: Store) -> None:
     assert (repaired.verdict, repaired.missing) == ("repair", ("main1",))
     [main, sub] = plan_of(repaired).containers
     assert (main.name, sub.name) == ("alice.train.main1." + made.session.id[:8], "alice.train.sub1")
-    specs = [[one.labels[LABEL_SPEC] for one in each.containers] for each in (made, plan_of(repaired))]
+    specs = [[one.labels[label.SPEC] for one in each.containers] for each in (made, plan_of(repaired))]
     assert specs[0] == specs[1]

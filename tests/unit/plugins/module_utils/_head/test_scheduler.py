@@ -14,8 +14,7 @@ import pytest
 from samples import SESSION, agent, carried_out, context, exactly, request, with_apps
 from store_sessions import plan_of, relabelled, row_of, running
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import LABEL_LAUNCH
+from ansible_collections.cluster.compute.plugins.module_utils._core import label, states
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
     ConflictError,
     EngineError,
@@ -69,8 +68,8 @@ def test_a_container_that_is_not_up_is_brought_back(store: Store, state: str) ->
     assert (decision.verdict, decision.missing) == ("repair", ("sub1",))
     # Another launch, and nothing else: same names, identifiers, addresses, ports and digests.
     assert again.session.launch != plan.session.launch
-    assert {one.labels[LABEL_LAUNCH] for one in again.containers} == {again.session.launch}
-    assert again.network.labels[LABEL_LAUNCH] == again.session.launch
+    assert {one.labels[label.LAUNCH] for one in again.containers} == {again.session.launch}
+    assert again.network.labels[label.LAUNCH] == again.session.launch
     assert relabelled(again, plan.session.launch) == plan
     assert row_of(store).state == "RUNNING"
     assert row_of(store).lease == 2600.0

@@ -13,14 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import LAUNCH, SESSION, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
-    LABEL,
-    LABEL_BATCH,
-    LABEL_CONTAINER,
-    LABEL_LAUNCH,
-    LABEL_SECRETS,
-    LABEL_SESSION,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import BatchSettings, ContainerSettings
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import sparse
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Network, Plan, Port, Resources, Session
@@ -32,17 +25,16 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.plan imp
 )
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 
-SPEC = LABEL_CONTAINER + ".spec"
 THREE = request(cluster_size=3, cluster_mode="multi-node")
 
 
 def test_main1_alone_says_that_it_has_a_command() -> None:
     made = plan(request(cluster_size=3, command="train"))
-    assert [one.labels[LABEL_BATCH] for one in made.containers] == ["true", "", ""]
+    assert [one.labels[label.BATCH] for one in made.containers] == ["true", "", ""]
 
 
 def specs(made: Plan) -> list[str]:
-    return [one.labels[SPEC] for one in made.containers]
+    return [one.labels[label.SPEC] for one in made.containers]
 
 
 def test_a_setting_of_request_and_plan_has_the_same_type_and_default_in_both() -> None:
@@ -115,38 +107,38 @@ def test_the_network_follows_the_placement(placement: str, driver: str, encrypte
     assert SESSION[:8] in network.name
     # A Swarm's network takes no dot in its name.
     assert "." not in network.name or driver == "bridge"
-    assert network.labels[LABEL_SESSION] == SESSION
+    assert network.labels[label.SESSION] == SESSION
 
 
 def test_the_labels_are_what_a_plan_can_be_made_from_again() -> None:
     made = plan(THREE, "aab")
     shared = {
-        LABEL + "schema": "1",
-        LABEL_SESSION: SESSION,
-        LABEL_SESSION + ".name": "train",
-        LABEL_SESSION + ".owner": "alice",
-        LABEL_SESSION + ".group": "default",
-        LABEL_SESSION + ".mode": "multi-node",
-        LABEL_SESSION + ".size": "3",
-        LABEL_SESSION + ".placement": '[["a",2],["b",1]]',
-        LABEL_SESSION + ".subnet": "10.201.0.0/27",
-        LABEL_SESSION + ".request": THREE.digest,
-        LABEL_LAUNCH: LAUNCH,
+        label.SCHEMA: "1",
+        label.SESSION: SESSION,
+        label.NAME: "train",
+        label.OWNER: "alice",
+        label.GROUP: "default",
+        label.MODE: "multi-node",
+        label.SIZE: "3",
+        label.PLACEMENT: '[["a",2],["b",1]]',
+        label.SUBNET: "10.201.0.0/27",
+        label.REQUEST: THREE.digest,
+        label.LAUNCH: LAUNCH,
     }
     assert made.network.labels == shared
     for one in made.containers:
         assert shared.items() <= dict(one.labels).items()
-        assert one.labels[LABEL_CONTAINER] == one.id
-        assert (one.labels[LABEL_CONTAINER + ".role"], one.labels[LABEL_CONTAINER + ".index"]) == (
+        assert one.labels[label.CONTAINER] == one.id
+        assert (one.labels[label.ROLE], one.labels[label.INDEX]) == (
             one.role,
             str(one.index),
         )
-        assert one.labels[LABEL_CONTAINER + ".rank"] == str(one.rank)
-        assert Resources.from_json(json.loads(one.labels[LABEL_CONTAINER + ".resources"])) == one.resources
+        assert one.labels[label.RANK] == str(one.rank)
+        assert Resources.from_json(json.loads(one.labels[label.RESOURCES])) == one.resources
         # Empty, not left out: an image that was made of a session's main1 has that one's.
-        assert (one.labels[LABEL_CONTAINER + ".ports"] == "") == (one.rank > 0)
-        assert one.labels[LABEL_BATCH] == one.labels[LABEL_SECRETS] == ""
-    ports = json.loads(made.main.labels[LABEL_CONTAINER + ".ports"])
+        assert (one.labels[label.PORTS] == "") == (one.rank > 0)
+        assert one.labels[label.BATCH] == one.labels[label.SECRETS] == ""
+    ports = json.loads(made.main.labels[label.PORTS])
     assert tuple(Port.from_json(port) for port in ports) == made.main.ports
     # The engine accepts only valid label names, with strings as values.
     assert all(isinstance(text, str) for one in made.containers for text in one.labels.values())
@@ -228,7 +220,7 @@ def test_an_nfs_server_may_have_an_ipv6_address() -> None:
 @given(st.lists(st.tuples(st.text(min_size=1), st.integers(1, 5)), max_size=6))
 def test_a_placement_is_read_as_it_was_shown(runs: list[tuple[str, int]]) -> None:
     agents = [agent for agent, count in runs for _ in range(count)]
-    labels = {LABEL_SESSION + ".placement": show_placement(agents)}
+    labels = {label.PLACEMENT: show_placement(agents)}
     assert ObservedContainer("id", "session", data={"labels": labels}).placement == tuple(agents)
 
 

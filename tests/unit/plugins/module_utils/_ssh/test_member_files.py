@@ -13,10 +13,10 @@ from typing import Any
 
 from samples import plan, request
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import (
     DEEPSPEED_HOSTFILE,
     HOSTNAMES_FILE,
-    LABEL_LAUNCH,
     MPI_HOSTFILE,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
@@ -57,7 +57,7 @@ class Engine:
             one.id: {
                 "Id": one.hostname,
                 "State": "running",
-                "Labels": {**one.labels, **({LABEL_LAUNCH: "former"} if one.hostname in former else {})},
+                "Labels": {**one.labels, **({label.LAUNCH: "former"} if one.hostname in former else {})},
             }
             for one in made.containers
         }
