@@ -153,7 +153,8 @@ def _launch(number: int) -> Launch:
         placed = OF_HEAD.call("session.place", head, {"request": asked.to_json(), "holder": holder, "agents": agents})
         if placed["outcome"] != "placed":
             raise RuntimeError(f"{asked.name}: {placed['outcome']}: {placed['reason']}")
-        OF_HEAD.call("session.record", head, {"state": "running", "session": placed["session"]["id"], "holder": holder})
+        change = {"id": placed["session"]["id"], "holder": holder}
+        OF_HEAD.call("session.record", head, {"state": "running", "change": change})
     return Launch(sum(waits), time.monotonic() - begun, time.process_time() - cpu)
 
 

@@ -120,3 +120,8 @@ def conducted(
 def options_of(play: Any, step: str) -> list[Json]:
     """The parameters of each call of a step, in order."""
     return [options for _host, name, options in play.asked if name == step]
+
+
+def changes_of(play: Any) -> list[Json]:
+    """The changes of sessions that the head was asked to record, in order, each with its state."""
+    return [{"state": options["state"], **options["change"]} for options in options_of(play, "session.record")]

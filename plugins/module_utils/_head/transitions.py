@@ -35,7 +35,7 @@ _MOST_RETRIES = 3
 
 @dataclass(frozen=True)
 class Change:
-    """What is to change: the session, by its ID or by name and owner, and who changes it.
+    """What is to change: the session, by its ID or by name and owner, which is the user of the holder by default, and who changes it.
 
     ``now`` is in seconds since the epoch, ``lease`` in seconds; ``reached`` are the agents that hold nothing of the session
     any more; ``folders`` are sessions with a folder on the controller, and ``logs`` results of ``logs.read``. ``retry`` says that
@@ -43,20 +43,20 @@ class Change:
     connection.
     """
 
-    id: str
-    name: str
-    owner: str
-    reason: str
-    result: str
-    now: float
-    lease: float
+    id: str = ""
+    name: str = ""
+    owner: str = ""
+    reason: str = ""
+    result: str = ""
+    now: float = 0.0
+    lease: float = 600.0
     launch: str = ""
     reached: Tuple[str, ...] = ()
     agents: Tuple[Agent, ...] = ()
     holder: Json = field(default_factory=dict)
     retry: bool = False
-    folders: Sequence[str] = ()
-    logs: Sequence[Json] = ()
+    folders: Tuple[str, ...] = ()
+    logs: Tuple[Json, ...] = ()
 
 
 def make_change(store: Store, state: str, change: Change) -> Tuple[str, Row | None]:

@@ -10,9 +10,8 @@ from dataclasses import replace
 from typing import Sequence
 
 from .._agents.swarm_plan import read_agents
-from .._core.documents import Json
+from .._core.documents import Json, decoded
 from .._core.errors import EngineError
-from .._core.reports import Agent
 from .._core.states import ERROR, LIVE, PENDING, RUNNING
 from .._head.details import ended_apps
 from .._head.scheduler import Decision
@@ -103,38 +102,8 @@ def _shown(decision: Decision) -> Json:
     }
 
 
-def record(
-    head: Head,
-    state: str,
-    holder: Json,
-    session: str = "",
-    name: str = "",
-    owner: str = "",
-    reason: str = "",
-    result: str = "",
-    launch: str = "",
-    retry: bool = False,
-    lease: int = 600,
-    reached: Sequence[str] = (),
-    agents: Sequence[Json] = (),
-    folders: Sequence[str] = (),
-    logs: Sequence[Json] = (),
-) -> Json:
-    """Record that a session, by ID or by name and owner, has the state C(running), C(failed), C(terminating) or C(terminated)."""
-    change = Change(
-        id=session,
-        name=name,
-        owner=owner or str(holder.get("user", "")),
-        reason=reason,
-        result=result,
-        reached=tuple(reached),
-        agents=tuple(Agent.from_json(report) for report in agents),
-        holder=holder,
-        now=time.time(),
-        lease=float(lease),
-        launch=launch,
-        retry=retry,
-        folders=folders,
-        logs=logs,
-    )
-    return carry_out(head.directory, state, change, check_mode=head.check)
+def record(head: Head, state: str, change: Json) -> Json:
+    """Record that a session has the state C(running), C(failed), C(terminating) or C(terminated). C(change) is a Change."""
+    user = str(change["holder"].get("user", ""))
+    made = decoded(Change, {**change, "owner": change.get("owner") or user, "now": time.time()})
+    return carry_out(head.directory, state, made, check_mode=head.check)

@@ -171,7 +171,7 @@ def _remove_launch(play: Play, placed: Placed, plan: Plan) -> Tuple[List[Json], 
 def _recorded_failure(play: Play, plan: Plan, reason: str, logs: Sequence[Json], *, may_retry: bool) -> str:
     """Record why the launch failed, and return it for people; empty if the session waits for another attempt."""
     trace.forget()
-    change = {"session": plan.session.id, "launch": plan.session.launch, "reason": reason, "retry": may_retry}
+    change = {"id": plan.session.id, "launch": plan.session.launch, "reason": reason, "retry": may_retry}
     try:
         session = record(play, "failed", **change, logs=list(logs))["session"]
     except ComputeError as error:

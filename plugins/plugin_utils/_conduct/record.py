@@ -27,7 +27,8 @@ def record(play: Play, state: str, **change: Any) -> Json:
     """Record the new state of a session, and return the head's answer. Raises StepError if that fails."""
     is_end = state in ("terminating", "terminated")
     folders = EndedFolders.of(play.artifacts if is_end else None, check=play.check)
-    result = play.on_head("session.record", {"state": state, **change, **folders.option(), "holder": holder()})
+    made = {**change, **folders.option(), "holder": holder()}
+    result = play.on_head("session.record", {"state": state, "change": made})
     event = notification.event_of(bool(result.get("changed")), result["session"], str(change.get("result") or ""))
     play.notify(event, result["session"])
     play.notify(notification.ENDED, *result.get("ended") or ())
@@ -39,7 +40,7 @@ def record(play: Play, state: str, **change: Any) -> Json:
 
 def record_result(play: Play, session: Json, result: str, reason: str) -> None:
     """Record the result of the command of a batch session."""
-    recorded = record(play, "running", session=session["id"], result=result, reason=reason)["session"]
+    recorded = record(play, "running", id=session["id"], result=result, reason=reason)["session"]
     if recorded["state"] == states.RUNNING and not play.check:
         keep_result(Artifacts(play.artifacts, recorded["name"]), result, recorded["reason"])
 
@@ -63,7 +64,7 @@ def kept_document(artifacts: Artifacts) -> Json:
 def record_running(play: Play, plan: Plan, added: Sequence[Json]) -> str:
     """Record that a session runs, with its files and the ``added`` apps that the plan lacks. Returns where the time went."""
     with play.phase("record"):
-        recorded = record(play, "running", session=plan.session.id, launch=plan.session.launch)
+        recorded = record(play, "running", id=plan.session.id, launch=plan.session.launch)
     artifacts = Artifacts(play.artifacts, plan.session.name)
     timings = {**{phase.timing: 0.0 for phase in PHASES.values() if phase.timing}, **play.timings}
     address = play.address_of(plan.main.agent)

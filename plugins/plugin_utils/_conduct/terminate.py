@@ -61,7 +61,7 @@ def terminate(
     ``recent`` are the reports of ends one after the other. With ``session_id``, no other session that has got the name meanwhile ends.
     """
     reports = recent.of("", ()) if recent else collect_reports(play, apps_of=[name])
-    which = {"name": name, "owner": owner, "session": session_id}
+    which = {"name": name, "owner": owner, "id": session_id}
     with play.phase("end"):
         begun = record(play, "terminating", **which, lease=lease, agents=reports.agents, reason=reason)
     session = begun["session"]
@@ -75,7 +75,7 @@ def terminate(
     if is_ending:
         reached = [agent for agent in reports.reachable if agent not in removed.failed]
         change = {"agents": reports.agents, "reached": reached, "logs": removed.logs}
-        session = record(play, "terminated", session=session["id"], **change)["session"]
+        session = record(play, "terminated", id=session["id"], **change)["session"]
     if removed.failed:
         raise StepError(joint_result(removed.failed))
     has_removed = any(answer.get("changed") for answer in removed.answers.values())

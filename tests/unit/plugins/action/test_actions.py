@@ -83,7 +83,7 @@ def test_the_steps_decide_over_the_documents_as_ansible_passes_them(tmp_path: Pa
         return result
 
     def move(state: str, **fields: Any) -> Json:
-        return session.record(Head(str(folder)), state, holder, agents=[REPORT], **fields)
+        return session.record(Head(str(folder)), state, {"holder": holder, "agents": [REPORT], **fields})
 
     _through_its_life(decide, move, folder)
     [ended] = _listed(folder)
@@ -107,9 +107,9 @@ def _through_its_life(decide: Callable[..., Json], move: Callable[..., Json], fo
     assert (placed["outcome"], placed["changed"], placed["session"]["state"]) == ("placed", True, "PREPARING")
     identity = placed["session"]["id"]
     assert decide()["outcome"] == "held"
-    running = move("running", session=identity)
+    running = move("running", id=identity)
     assert (running["changed"], running["session"]["state"]) == (True, "RUNNING")
-    assert not move("running", session=identity)["changed"]
+    assert not move("running", id=identity)["changed"]
     ending = move("terminating", name="train", owner="alice")
     assert (ending["session"]["state"], ending["remove"], ending["plan"]["session"]["id"]) == (
         "TERMINATING",
@@ -117,7 +117,7 @@ def _through_its_life(decide: Callable[..., Json], move: Callable[..., Json], fo
         identity,
     )
     logs = [{"logs": [{"hostname": "main1", "text": "bye"}]}]
-    assert move("terminated", session=identity, logs=logs)["session"]["state"] == "TERMINATED"
+    assert move("terminated", id=identity, logs=logs)["session"]["state"] == "TERMINATED"
     assert not move("terminating", name="train", owner="alice")["changed"]
 
 
@@ -129,7 +129,7 @@ def _through_another_life(decide: Callable[..., Json], move: Callable[..., Json]
     (folder / identity / "sub1.log").mkdir()
     logs = [{"logs": [{"hostname": "main1", "text": "hello again"}]}]
     logs += [{"logs": [{"hostname": "sub1", "text": "lost"}]}]
-    ended = move("terminated", session=identity, logs=logs)
+    ended = move("terminated", id=identity, logs=logs)
     assert ended["session"]["state"] == "TERMINATED"
     assert ended["warnings"] == [
         "Not all logs could be kept in %s: Is a directory; free some space there." % (folder / identity)

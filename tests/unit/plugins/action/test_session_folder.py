@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from conducted import conducted, options_of
+from conducted import changes_of, conducted, options_of
 from played import played
 from samples import SESSION, plan, request
 
@@ -85,7 +85,8 @@ def test_each_command_removes_the_folders_of_ended_sessions(
     answer = {**result, "ended_folders": [*ended, GONE] if ended else []}
     play = conducted({module: answer, "report.collect": REPORT}, check=check, session_artifacts=str(tmp_path))
     act(play)
-    assert sorted(options_of(play, module)[0].get("folders", [])) == ([] if check else [GONE, "live", "over"])
+    options = options_of(play, module)[0]
+    assert sorted(options.get("change", options).get("folders", [])) == ([] if check else [GONE, "live", "over"])
     assert (GONE in kept.sessions()) == is_left
     names = (tmp_path / "ssh_config").read_text()
     assert ((tmp_path / "train").exists(), "Host train.main1" in names) == (is_left, is_left)
@@ -98,7 +99,7 @@ def test_a_folder_of_the_user_is_left_alone(tmp_path: Path) -> None:
     answer = {"changed": False, "session": {}, "remove": [], "waiting": 0, "ended_folders": []}
     play = conducted({"session.record": answer, "report.collect": REPORT}, session_artifacts=str(tmp_path))
     terminate(play, "train")
-    [options] = options_of(play, "session.record")
+    [options] = changes_of(play)
     assert (options.get("folders", []), (tmp_path / "train/data").exists()) == ([], True)
 
 
@@ -113,7 +114,8 @@ def test_the_store_knows_which_sessions_have_ended(tmp_path: Path) -> None:
             store.change(store.need(identity), "CANCELLED", 2.0, "")
         retire(store, [retired], 3.0)
     store.close()
-    result = session.record(Head(str(folder)), "terminating", {}, name="train", owner="alice", folders=known)
+    change = {"name": "train", "owner": "alice", "holder": {}, "folders": known}
+    result = session.record(Head(str(folder)), "terminating", change)
     assert (result["session"], result["ended_folders"]) == ({}, [cancelled, retired])
 
 

@@ -101,8 +101,8 @@ def test_a_warning_comes_along(tmp_path: Path) -> None:
     [row] = called("sessions.list_all", {"agents": []}, **state)["sessions"]
     (tmp_path / "state" / row["id"]).write_text("in the way")
     logs = [{"logs": [{"hostname": "main1", "text": "x"}]}]
-    ended = {"state": "failed", "session": row["id"], "reason": "no", "logs": logs, "holder": HOLDER}
-    result = called("session.record", ended, **state)
+    change = {"id": row["id"], "reason": "no", "logs": logs, "holder": HOLDER}
+    result = called("session.record", {"state": "failed", "change": change}, **state)
     assert result["session"]["state"] == "ERROR"
     assert len(result["warnings"]) == 1
 

@@ -84,21 +84,25 @@ def test_changes_of_a_copy_are_lost(folder: str) -> None:
     assert listed(folder) == [("train", states.RUNNING)]
 
 
+def record(folder: str, state: str, **change: Any) -> Json:
+    return session.record(Head(folder), state, {"holder": HOLDER, "reason": LONG, **change})
+
+
 @pytest.mark.usefixtures("full")
 def test_a_session_ends_although_its_end_cannot_be_recorded(folder: str) -> None:
-    begun = session.record(Head(folder), "terminating", HOLDER, name="train", reason=LONG, reached=["agent1"])
+    begun = record(folder, "terminating", name="train", reached=["agent1"])
     assert (begun["session"]["id"], begun["session"]["state"]) == (SESSION, states.TERMINATING)
     [warning] = begun["warnings"]
     assert "disk is full: the end of the session is not recorded; free some space on the head" in warning
-    ended = session.record(Head(folder), "terminated", HOLDER, session=SESSION, reason=LONG, reached=["agent1"])
+    ended = record(folder, "terminated", id=SESSION, reached=["agent1"])
     assert ended["session"]["state"] == states.TERMINATED
     assert listed(folder) == [("train", states.RUNNING)]
 
 
 @pytest.mark.usefixtures("launching", "full")
 def test_a_launch_whose_controller_is_gone_ends_as_well(folder: str) -> None:
-    session.record(Head(folder), "terminating", HOLDER, name="train", reason=LONG, reached=["agent1"])
-    ended = session.record(Head(folder), "terminated", HOLDER, session=SESSION, reason=LONG, reached=["agent1"])
+    record(folder, "terminating", name="train", reached=["agent1"])
+    ended = record(folder, "terminated", id=SESSION, reached=["agent1"])
     assert ended["session"]["state"] == states.TERMINATED
 
 
@@ -117,4 +121,4 @@ def test_a_list_needs_no_room(folder: str, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.usefixtures("full")
 def test_everything_but_an_end_and_a_list_needs_the_store(folder: str) -> None:
     with pytest.raises(FullStoreError):
-        session.record(Head(folder), "running", HOLDER, session=SESSION, reason=LONG, result="SUCCESS")
+        record(folder, "running", id=SESSION, result="SUCCESS")

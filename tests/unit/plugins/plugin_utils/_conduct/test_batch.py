@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conducted import conducted, options_of
+from conducted import changes_of, conducted
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import SessionError
@@ -36,5 +36,5 @@ def test_the_end_after_a_command_is_about_its_own_session(tmp_path: Path) -> Non
     play = conducted(script, main.agent, session_artifacts=str(tmp_path))
     with pytest.raises(SessionError, match="main1"):
         run_to_the_end(play, Placed(asked, {"outcome": "placed"}), made)
-    ends = [one for one in options_of(play, "session.record") if one["state"] == "terminating"]
-    assert [one["session"] for one in ends] == [made.session.id]
+    ends = [one for one in changes_of(play) if one["state"] == "terminating"]
+    assert [one["id"] for one in ends] == [made.session.id]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conducted import conducted, options_of
+from conducted import changes_of, conducted, options_of
 from samples import plan, request, running_row
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
@@ -250,9 +250,9 @@ def test_a_launch_that_fails_leaves_nothing_and_keeps_the_logs(tmp_path: Path) -
         ("a", "network.absent", ""),
         ("a", "session.record", "failed"),
     ]
-    [recorded] = options_of(play, "session.record")
+    [recorded] = changes_of(play)
     assert (recorded["reason"], recorded["retry"], len(recorded["logs"])) == ("sub1: on b it does not start.", False, 2)
-    assert recorded["session"] == PLAN.session.id
+    assert recorded["id"] == PLAN.session.id
     assert not (tmp_path / "train").exists()
 
 
@@ -264,7 +264,7 @@ def test_a_bug_leaves_nothing_either(tmp_path: Path, monkeypatch: pytest.MonkeyP
     play = playing(tmp_path)
     with pytest.raises(SessionError) as caught:
         launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
-    assert options_of(play, "session.record")[0]["reason"] == "KeyError: 'gone'"
+    assert changes_of(play)[0]["reason"] == "KeyError: 'gone'"
     assert "Traceback" in caught.value.trace
 
 
@@ -283,7 +283,7 @@ def test_what_is_taken_is_avoided_in_another_place(tmp_path: Path) -> None:
     first, second = options_of(play, "session.place")
     assert PLAN.network.subnet not in first["agents"][0].get("routes", [])
     assert PLAN.network.subnet in second["agents"][0]["routes"]
-    assert [one["retry"] for one in options_of(play, "session.record") if one["state"] == "failed"] == [True]
+    assert [one["retry"] for one in changes_of(play) if one["state"] == "failed"] == [True]
 
 
 def test_a_head_that_lets_a_session_be_placed_again_for_ever_is_not_obeyed(tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_lost_connection_keeps_the_place_of_a_session_of_the_queue(queued: str
     play = playing(tmp_path, containers=lambda host, _args: LOST if host == "b" else {"changed": True})
     with pytest.raises(SessionError):
         launch(play, Asked(ASKED, SETTINGS, queued=queued), Reports(AGENTS))
-    [recorded] = options_of(play, "session.record")
+    [recorded] = changes_of(play)
     assert recorded["retry"] is retry
     assert recorded["reason"].endswith("Anything left of it on b is removed when that agent answers again.")
 

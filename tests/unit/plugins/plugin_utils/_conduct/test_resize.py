@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conducted import conducted, options_of
+from conducted import changes_of, conducted, options_of
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
@@ -152,7 +152,7 @@ def test_a_controller_without_the_keys_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(SessionError, match=r"^Session train was not changed: "):
         launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
     assert not options_of(play, "containers.created")
-    [recorded] = options_of(play, "session.record")
+    [recorded] = changes_of(play)
     assert "does not have the keys of session train" in recorded["reason"]
 
 

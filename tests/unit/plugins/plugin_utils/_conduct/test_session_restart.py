@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conducted import conducted, options_of
+from conducted import changes_of, conducted, options_of
 from samples import exactly, plan, request, running_row
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
@@ -88,7 +88,7 @@ def test_containers_are_stopped_and_then_repaired(
     assert stopped(play) == expected
     steps = [step for _host, step, _options in play.asked]
     assert steps.index("containers.stopped") < steps.index("containers.started")
-    assert options_of(play, "session.record")[0]["state"] == "running"
+    assert changes_of(play)[0]["state"] == "running"
     assert {options["queued"] for options in options_of(play, "session.place")} == {PLAN.session.id}
     assert "Session train: RUNNING, sub1 brought back (cluster session, multi-node)" in play.lines
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conducted import conducted, options_of
+from conducted import changes_of, conducted, options_of
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
@@ -72,7 +72,7 @@ def test_an_end_removes_everything_where_agents_answer_and_keeps_the_logs() -> N
     assert terminate(play, "train").summary == "Session train: TERMINATED (x)"
     assert [host for host, name, _args in play.asked if name == "containers.absent"] == ["a", "b"]
     assert options_of(play, "containers.absent")[0]["sessions"] == [ROW["id"], "old"]
-    recorded = options_of(play, "session.record")[1]
+    recorded = changes_of(play)[1]
     assert (recorded["state"], recorded["reached"], len(recorded["logs"])) == ("terminated", ["a", "b"], 2)
     assert play.waiting == 2
 
@@ -81,7 +81,7 @@ def test_an_agent_that_keeps_its_part_is_named_and_not_counted_as_reached() -> N
     play = ending(containers=lambda host, _args: FAILED if host == "b" else {"changed": True})
     with pytest.raises(StepError, match=r"^b: the engine does not answer\.$"):
         terminate(play, "train")
-    assert options_of(play, "session.record")[1]["reached"] == ["a"]
+    assert changes_of(play)[1]["reached"] == ["a"]
 
 
 def test_leftovers_of_other_sessions_that_stay_are_no_failure() -> None:
@@ -110,7 +110,7 @@ def test_several_sessions_end_only_if_that_is_meant(many: bool) -> None:
             terminate_matching(play, "sweep-*", many=False)
     else:
         assert len(terminate_matching(play, "sweep-*", many=True)) == 2
-    begun = [one for one in options_of(play, "session.record") if one["state"] == "terminating"]
+    begun = [one for one in changes_of(play) if one["state"] == "terminating"]
     assert [one["name"] for one in begun] == (["sweep-1", "sweep-2"] if many else [])
 
 
@@ -332,9 +332,9 @@ def test_a_pass_ends_what_is_over_at_a_second_look_and_what_no_other_controller_
         monkeypatch, **{"sessions.list_all": lists, "session.record": record, "containers": {"changed": True}}
     )
     make_pass(play)
-    begun = [one for one in options_of(play, "session.record") if one["state"] == "terminating"]
+    begun = [one for one in changes_of(play) if one["state"] == "terminating"]
     # By its ID: another session may have got the name meanwhile.
-    assert [one["session"] for one in begun] == [ROW["id"]] * is_ended
+    assert [one["id"] for one in begun] == [ROW["id"]] * is_ended
 
 
 def test_a_session_that_is_over_and_has_lost_an_agent_ends_once_for_its_own_reason(
@@ -348,7 +348,7 @@ def test_a_session_that_is_over_and_has_lost_an_agent_ends_once_for_its_own_reas
     assert (make_pass(play), play.lines.count("Session train would be terminated.")) == (True, 1)
     play.check = False
     make_pass(play)
-    assert [one["reason"] for one in options_of(play, "session.record") if one["state"] == "terminating"] == ["", ""]
+    assert [one["reason"] for one in changes_of(play) if one["state"] == "terminating"] == ["", ""]
 
 
 def reported(play: Any) -> str:
@@ -364,7 +364,7 @@ def test_a_pass_that_ends_many_sessions_asks_only_the_agents_again_that_hold_the
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def record(_host: str, args: Json) -> Json:
-        row = {**ROW, "id": args["session"], "state": args["state"].upper()}
+        row = {**ROW, "id": args["change"]["id"], "state": args["state"].upper()}
         return {"changed": True, "session": row, "remove": [], "waiting": 0}
 
     ids = [ROW["id"][:-1] + name for name in "bcd"]
