@@ -64,7 +64,7 @@ from typing import TYPE_CHECKING, Callable, Dict
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils import _module as module_end
-from ..module_utils._core.documents import Json
+from ..module_utils._core.documents import Json, decoded
 from ..module_utils._head.state_folder import state_dir
 from ..module_utils._steps.step import OF_AGENT, OF_HEAD, Agent, Head, engine_address, noun_of, prepare
 
@@ -98,15 +98,8 @@ def work(params: Json, check_mode: bool) -> Json:
     if noun_of(params["call"]) in OF_HEAD.nouns:
         return OF_HEAD.call(params["call"], Head(state_dir(params["state_dir"]), check_mode), params["params"])
     module_end.at_least(params, timeout=1)
-    place = Agent(
-        name=params["agent"],
-        docker_host=engine_address(params["docker_host"]),
-        timeout=params["timeout"],
-        edition=params["edition"],
-        fabric=params["fabric"],
-        mps=params["mps"],
-        check=check_mode,
-    )
+    own = {"name": params["agent"], "docker_host": engine_address(params["docker_host"]), "check": check_mode}
+    place = decoded(Agent, {**params, **own})
     return OF_AGENT.call(params["call"], place, {**params["params"], **params["secrets"]})
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache, partial
 from ipaddress import ip_network
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple, Type
@@ -69,11 +69,6 @@ SCHEMA = (
     "CREATE INDEX IF NOT EXISTS holding_of ON holding (session, ended)",
     "CREATE INDEX IF NOT EXISTS holding_until ON holding (ended)",
 )
-COLUMNS = (
-    "id", "name", "owner", "resource_group", "state", "result", "reason", "priority",
-    "request", "plan", "holder", "lease", "created", "changed",
-)  # fmt: skip
-
 
 # What is no number here is damaged and counts as 0. No time is so late, and no priority so high.
 _NUMBERS, _FAR = ("priority", "lease", "created", "changed"), 1e11
@@ -214,6 +209,10 @@ class Row:
         """The session as results show it; the request and the plan are documents of their own."""
         names = "id name owner state result reason priority launch holder created changed"
         return {**picked(self, *names.split()), "group": self.resource_group}
+
+
+# The columns of the table of sessions.
+COLUMNS = tuple(one.name for one in fields(Row) if one.name != "history")
 
 
 def with_former(holder: Json, sizes: Sequence[int]) -> Json:

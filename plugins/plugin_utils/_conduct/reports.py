@@ -9,7 +9,7 @@ import time
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
+from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
@@ -29,18 +29,18 @@ from .._ssh_route import plugin_of
 from .._whole_file import write
 from .play import Play, StepError
 
-# The variables of a host that become options of its report, with their defaults.
-_OF_HOST: Mapping[str, Tuple[str, Any]] = {
-    "group": ("agent_resource_group", "default"),
-    "schedulable": ("agent_schedulable", True),
-    "reserved_cpus": ("agent_reserved_cpus", 0),
-    "reserved_memory": ("agent_reserved_memory", 0),
-    "cpus": ("agent_cpus", None),
-    "memory": ("agent_memory", None),
-    "gpus": ("agent_gpus", None),
-    "gpu_sharing": ("agent_gpu_sharing", "none"),
-    "mps_directory": ("agent_mps_directory", None),
-    "fabric": ("agent_fabric", ""),
+# The variables of a host that become options of its report. Without one, the default of the option holds.
+_OF_HOST: Mapping[str, str] = {
+    "group": "agent_resource_group",
+    "schedulable": "agent_schedulable",
+    "reserved_cpus": "agent_reserved_cpus",
+    "reserved_memory": "agent_reserved_memory",
+    "cpus": "agent_cpus",
+    "memory": "agent_memory",
+    "gpus": "agent_gpus",
+    "gpu_sharing": "agent_gpu_sharing",
+    "mps_directory": "agent_mps_directory",
+    "fabric": "agent_fabric",
 }
 
 _ODD_NAME = (
@@ -207,15 +207,11 @@ def _lost(asked: Json, failure: Json, *, may_return: bool) -> Json:
 
 
 def _asked_of(play: Play, host: str) -> Json:
-    found: Dict[str, Any] = {"name": host}
-    for option, (variable, default) in _OF_HOST.items():
-        value = play.of_host(host, variable)
-        found[option] = default if value is None else value
+    found: Json = {option: play.of_host(host, variable) for option, variable in _OF_HOST.items()}
     is_here = plugin_of(play.of_host(host, "ansible_connection"), play.action._task.connection) == "local"
     publish = play.of_host(host, "agent_publish")
     found["publish"] = publish if publish is not None else ("127.0.0.1" if is_here else "0.0.0.0")
-    found["address"] = str(play.of_host(host, "ansible_host") or host)
-    return _set(found)
+    return _set({**found, "name": host, "address": str(play.of_host(host, "ansible_host") or host)})
 
 
 def _set(options: Json) -> Json:
