@@ -139,7 +139,7 @@ def test_a_sender_that_cannot_be_started_fails_nothing(monkeypatch: pytest.Monke
     """A launch would be undone because of it."""
     monkeypatch.setattr("sys.executable", str(tmp_path / "gone"))
     play = conducted({"session.record": {"changed": True, "session": ROW}}, session_notify="true")
-    assert record(play, "running", session="uuid")["session"] == ROW
+    assert record(play, "running", id="uuid")["session"] == ROW
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
@@ -148,7 +148,7 @@ def test_a_record_notifies_of_its_session_and_of_others_that_have_ended(tmp_path
     path = tmp_path / "got"
     answer = {"changed": True, "session": ROW, "ended": [other]}
     play = conducted({"session.record": answer}, check=check_mode, session_notify=f"cat >>{path}")
-    record(play, "running", session="uuid")
+    record(play, "running", id="uuid")
     if check_mode:
         assert not path.exists()
         return
