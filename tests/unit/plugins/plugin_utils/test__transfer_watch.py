@@ -38,7 +38,7 @@ class Connection:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(TERMINAL, "folder", str(tmp_path))
-    monkeypatch.setattr(transfer_watch, "PERIOD", 0.01)
+    monkeypatch.setattr(transfer_watch, "PERIOD", 0.1)
     return tmp_path
 
 
