@@ -150,14 +150,20 @@ certification: .venv .cache/importer/.ready .cache/certification/.ready  ## Impo
 	@tests/tools/importer.sh .cache/importer
 	@tests/tools/certification.sh .cache/certification
 
-large: packages .venv/.tested  ## Run the tests that take long: TensorFlow itself, other frameworks, bare hosts, random losses, more variants
-	@tests/tools/with_engine.py sh -c 'pytest tests/large --durations=10 $(ARGS); failed=$$?; pytest tests/integration -m large --durations=10 $(ARGS) && exit $$failed'
+.PHONY: large-own large-variants
+large: large-own large-variants  ## Run the slow tests: TensorFlow itself, other frameworks, bare hosts, random losses, more variants
+
+large-own: packages .venv/.tested
+	@tests/tools/with_engine.py pytest -m large tests/large --durations=10 $(ARGS)
+
+large-variants: packages .venv/.tested
+	@tests/tools/with_engine.py pytest -m large tests/integration --durations=10 $(ARGS)
 
 matrix: .venv/.tested  ## Run unit tests and sessions on every supported ansible-core (ARGS='--only 2.18')
 	@tests/tools/packages.sh debootstrap rsync
 	@tests/tools/with_engine.py python tests/tools/matrix.py $(ARGS)
 
-# Tools whose requirements differ from those of .venv have virtual environments of their own. Those of `make test` have locks.
+# Tools whose requirements differ from those of .venv have virtual environments of their own. uv, which writes the locks, has a lock itself.
 OWN_VENV = $(HAVE_PYTHON) && $(PYTHON) -m venv --clear .cache/$*
 .cache/%/.ready: tests/requirements/%.lock
 	@$(OWN_VENV)

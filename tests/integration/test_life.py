@@ -229,7 +229,7 @@ def test_a_login_by_ssh_keeps_a_session(lab: Lab) -> None:
 
 
 def test_the_time_of_a_pause_is_not_idle(lab: Lab) -> None:
-    """No program can run in it, and a user who ends it wants the session."""
+    """No program can run during a pause, and a user who ends the pause still wants the session."""
     main = limited(lab, "idle 8\n")
     until(lambda: has(main, QUIET) and int(read(main, QUIET) or 0), "main1 is idle")
     main.pause()

@@ -17,6 +17,14 @@ from controller import Controller
 __all__ = ["agents", "lab", "whole"]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all tests of this directory, before pytest selects tests by their marks."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker("large")
+
+
 @pytest.fixture(scope="session")
 def engine_host() -> Iterator[str]:
     """The address of an engine that answers, provisioned as an agent."""

@@ -134,7 +134,7 @@ def lose_and_return(agents: Agents, lab: Lab, rng: random.Random) -> str:
 
 def test_a_host_that_is_lost_at_a_random_moment_leaves_nothing_twice(agents: Agents, whole: Lab) -> None:
     print(f"SEED={SEED}")
-    # Each round has a deadline of its own.
+    # The test may run longer than faulthandler_timeout: each round has its own deadline.
     faulthandler.cancel_dump_traceback_later()
     for number in range(ROUNDS):
         print(f"round {number}:", lose_and_return(agents, whole, random.Random(f"{SEED}-{number}")), flush=True)

@@ -245,7 +245,7 @@ def test_random_moves_keep_every_session_whole_or_say_what_it_lacks(
     agents: Agents, whole: Lab, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     print(f"SEED={SEED}")
-    # Each move has a deadline of its own.
+    # The test may run longer than faulthandler_timeout: each move has its own deadline.
     faulthandler.cancel_dump_traceback_later()
     deadline = time.monotonic() + 60 * MINUTES
     number = 0

@@ -97,8 +97,7 @@ def init(asked: argparse.Namespace) -> int:
     files = (_file(asked), SESSION)
     if existing := [str(file) for file in files if file.exists()]:
         raise MisuseError(f"{', '.join(existing)}: init overwrites no file")
-    addresses = asked.yes or _answer(asked, "Hosts, as [USER@]ADDRESS with spaces", "").split()
-    if not addresses:
+    if not (addresses := asked.yes or _answer(asked, "Hosts, as [USER@]ADDRESS with spaces", "").split()):
         raise MisuseError("init needs a host; for this machine alone, use --local with each command")
     entries = entries_of(addresses)
     values = {
@@ -109,6 +108,7 @@ def init(asked: argparse.Namespace) -> int:
         "session_memory": _answer(asked, "Memory of each container", "1g"),
         "session_image": _answer(asked, "Image; empty for the small reference image", ""),
     }
+    values["session_cluster_mode"] = "multi-node" if values["session_per_agent"] == "0" else ""
     lines = [f"{name}: {json.dumps(value)}\n" for name, value in values.items() if value]
     _write(files[0], with_hosts(EMPTY, entries), os.O_EXCL)
     _write(SESSION, "# docs/variables.md describes all variables of a session.\n" + "".join(lines), os.O_EXCL)

@@ -118,7 +118,7 @@ VERBS: Dict[str, Verb] = {
         runs="provision_agents",
     ),
     "init": Verb(
-        "ask for hosts and a first session, and write hosts.yml and session.yml",
+        "ask for hosts and a first session, and write the inventory and session.yml",
         option("--yes [USER@]ADDRESS", "yes", "these hosts; ask nothing", nargs="+"),
     ),
     "completion": Verb(

@@ -226,7 +226,8 @@ def measured(engine: Engine, entries: List[Json], gpus: Sequence[Json]) -> List[
 def with_wait(engine: Engine, entry: Json) -> Json:
     """The entry with the state ``waiting`` if the container runs, and has no sshd before its secrets have come.
 
-    One that cannot be asked is as the engine lists it: in another state, the head could restart or end the session for a late answer.
+    If the engine does not answer for a container, its listed state stays. With any other state, the head could restart or end the
+    session because of a late answer.
     """
     if entry["state"] != "running" or not entry["labels"].get(label.SECRETS):
         return entry

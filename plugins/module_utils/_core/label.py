@@ -42,6 +42,6 @@ CHECK = PREFIX + "check"
 # Of an image that was made of a container of a session: whose, and of which container.
 ORIGIN = PREFIX + "origin"
 IMAGE = PREFIX + "image"
-# Of the volume with the SSH runtime: the digest of its content, and that of its scripts.
+# Of the volume with the SSH runtime: the digest of its content, and the digest of its scripts.
 RUNTIME = PREFIX + "runtime"
 EDITION = RUNTIME + ".edition"

@@ -58,7 +58,7 @@ def folders_of(listed: Json) -> Set[str]:
 
 
 def waiting_programs(names: Sequence[str], folders: Collection[str], agent: str) -> str:
-    """A sentence for users about containers that do not end. Without folders, the engine itself waits for them.
+    """A sentence for users about containers that do not end. Without folders, the engine is silent about them.
 
     >>> waiting_programs(["alice.train.main1"], ["/srv/data"], "node1")
     'alice.train.main1: on node1 a program waits for /srv/data, which does not answer; run the end again when its file server is back.'

@@ -22,11 +22,11 @@ from .logs import LogRequest, read_logs
 from .payloads import STOP_MARGIN, goes_with_container, orphans
 from .reports import active, engine_name, is_ours, is_relay, session_of
 
-# Seconds for a signal to a container that may hang. The engine takes ten to kill a program that does not end.
+# Seconds for each request about a container that may hang. The engine takes ten to kill a program that does not end.
 _HASTE = 30
 # States of a container that the engine is removing and never starts again.
 GOING = frozenset({"dead", "removing"})
-# Containers that receive a signal at the same time, where each may take as long as a request.
+# How many containers are signaled or removed at the same time; each may take as long as a request.
 _MOST_AT_ONCE = 64
 
 
@@ -98,7 +98,7 @@ def _held(listed: Sequence[Json], silent: Collection[str], agent: str) -> StateE
 
 
 def kill_all(engine: Engine, listed: Sequence[Json]) -> List[Outcome[Json, None]]:
-    """Kill these containers; the outcome of each. A container that is gone is no error.
+    """Kill these containers, and return the outcome of each. A container that is gone is no error.
 
     The kernel does not end a program that waits for a lost file server. The engine answers a request for such a container late or
     never, so none of them waits for another.
@@ -244,7 +244,7 @@ class Removal:
             outcome.logs = read_logs(hasty, self.logs, {container["Id"] for container in late})
         waiting = [outcome.item for outcome in killed if outcome.error and folders_of(outcome.item) & silent]
         others = {container["Id"] for container in (*waiting, *late)}
-        # The engine may only have been busy: it is asked once more for a container of which it has said nothing.
+        # The engine may only have been busy. It receives one more request for each container that it did not answer for.
         asked = map_bounded(lambda one: hasty.remove(one["Id"], engine_name(one)), late, _MOST_AT_ONCE, keep_going=True)
         held = waiting + [outcome.item for outcome in asked if outcome.error]
         if held:

@@ -35,7 +35,7 @@ _MOST_RETRIES = 3
 
 @dataclass(frozen=True)
 class Change:
-    """What is to change: the session, by its ID or by name and owner, which is the user of the holder by default, and who changes it.
+    """What is to change: the session, by its ID or by name and owner, and who changes it. The default owner is the user of the holder.
 
     ``now`` is in seconds since the epoch, ``lease`` in seconds; ``reached`` are the agents that hold nothing of the session
     any more; ``folders`` are sessions with a folder on the controller, and ``logs`` results of ``logs.read``. ``retry`` says that

@@ -31,7 +31,7 @@ _LOOKS = f"""SELECT rowid, id, state, (plan = 'null' OR instr(plan, id)) AND (re
     (instr(request || plan, printf('"%s"', name)) AND instr(request || plan, printf('"%s"', owner))))
     FROM session WHERE {LIVE_ROWS}"""
 RESTORED = "its record in the store was damaged, and is restored"
-# The last entry of a history says how its session is.
+# The last entry of a history describes its session's state, so this entry comes first.
 _FIRST_ENTRY = "INSERT INTO history (rowid, session, time, before, after, reason) SELECT min(rowid) - 1, ?, ?, ?, ?, ? FROM history"
 
 

@@ -34,7 +34,7 @@ def check_request(variables: Mapping[str, Any]) -> Request:
         if name not in values:
             raise InputError("session_" + name, variables.get(name), "must be set")
     given = values.pop("roles", ())
-    # Also of one container: a session keeps its mode in each size.
+    # This also applies to one container: a session keeps its mode when its size changes.
     if values.get("network") == HOST:
         values["mode"] = MULTI_NODE
     elif any(part.get("per_agent") for part in (values, *given)):
@@ -166,7 +166,7 @@ def _check_placement(request: Request) -> None:
     for part in request.parts:
         if request.mode == SINGLE_NODE and 0 < part.per_agent < part.size:
             where = f"{_ROLES}: {part.name}: per_agent" if part.name else "session_per_agent"
-            rule = "contradicts session_cluster_mode single-node, which puts %d containers on one agent: leave one out"
+            rule = "contradicts session_cluster_mode single-node, which puts %d containers on one agent: remove one of the two"
             raise InputError(where, part.per_agent, rule % part.size)
     if request.agents_policy == "strict" and not request.agents:
         raise InputError("session_agents_policy", "strict", "needs session_agents")

@@ -113,6 +113,10 @@ ROLE: Dict[str, Documentation] = {
         "description": "Apps of the first container of the role, as in O(session_apps), each with a command. They are reached by "
         "SSH: only C(main1) publishes ports. Not for C(main), which has O(session_apps).",
     },
-    "per_agent": {"type": "int", "description": "Largest number of containers of this role on an agent."},
+    "per_agent": {
+        "type": "int",
+        "description": "Largest number of containers of this role on an agent. A limit implies "
+        "O(session_cluster_mode=multi-node).",
+    },
     "resource_group": {"type": "str", "description": "Group of agents that the containers run on."},
 }

@@ -29,7 +29,7 @@ from .._ssh_route import plugin_of
 from .._whole_file import write
 from .play import Play, StepError
 
-# The variables of a host that become options of its report. Without one, the default of the option holds.
+# The variables of a host that become options of its report. Without a variable, the option has its default.
 _OF_HOST: Mapping[str, str] = {
     "group": "agent_resource_group",
     "schedulable": "agent_schedulable",

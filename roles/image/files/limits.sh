@@ -205,7 +205,7 @@ session_is_idle() {
     fi
 }
 
-was_paused() { # the last look was long ago. Idle time begins again: containers of a session are not all unpaused at once
+was_paused() { # the last look was long ago. The idle time starts again, because containers are unpaused one after another
     [ $((clock - clock_before)) -gt $((interval * 500)) ]
 }
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import pytest
 from agents_lab import Agents
 from begun import begun
 from controller import Session
@@ -27,7 +26,6 @@ def check_members(session: Session, size: int) -> None:
     assert output == [line for a in hosts for line in (str(size), *(f"{a} {b}" for b in hosts))]
 
 
-@pytest.mark.large
 def test_three_five_two_over_hosts(agents: Agents) -> None:
     wanted = {"session_cluster_mode": "multi-node", "session_per_agent": 2, "session_cpus": 0.5}
     session = agents.launched("grows-wide", session_cluster_size=3, **wanted)

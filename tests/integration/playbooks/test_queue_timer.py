@@ -98,7 +98,6 @@ def test_a_timer_without_agents_for_its_passes_is_refused(controller: Controller
     assert "The inventory has no host in the group agents" in refused.message
 
 
-@pytest.mark.large
 def test_a_timer_of_systemd_takes_the_place_of_a_line_of_crontab(
     controller: Controller, programs: str, manager: dict[str, str]
 ) -> None:

@@ -161,6 +161,7 @@ def test_init_writes_two_files_and_overwrites_none(
         ("node1", ["3"], {"cluster_size": "3"}),
         ("node1 node2 node3", ["", ""], {"cluster_size": "3", "per_agent": "1"}),
         ("node1 node2 node3", ["6", "2"], {"cluster_size": "6", "per_agent": "2"}),
+        ("node1 node2", ["6", "0"], {"cluster_size": "6", "per_agent": "0", "cluster_mode": "multi-node"}),
     ],
 )
 def test_the_first_session_uses_all_hosts(

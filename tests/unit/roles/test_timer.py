@@ -23,7 +23,7 @@ case $1 in
 esac
 """
 
-# A playbook that waits for a program without an end, which holds a lock.
+# A playbook that waits for a program that never ends and holds a lock.
 HUNG = """#!/bin/sh
 [ ! -e "$FOLDER/mended" ] || exit 0
 exec 8>"$FOLDER/held"
@@ -79,7 +79,7 @@ def test_a_pass_runs_the_playbooks_of_the_collection_whatever_playbook_has_the_r
     assert "The inventory has no host in the group agents" in log, log
 
 
-def test_a_pass_that_hangs_ends_with_what_it_has_started_and_keeps_no_later_pass(tmp_path: Path) -> None:
+def test_a_pass_that_hangs_is_killed_with_its_processes_and_blocks_no_later_pass(tmp_path: Path) -> None:
     program = tmp_path / "programs/ansible-playbook"
     program.parent.mkdir()
     program.write_text(HUNG)

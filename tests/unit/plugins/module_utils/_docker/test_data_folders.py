@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import doctest
 import os
 from dataclasses import replace
@@ -52,10 +53,12 @@ class Stubborn:
     def __init__(self, containers: list[dict[str, Any]], waiting: tuple[str, ...], hung: tuple[str, ...] = ()) -> None:
         self.held, self.waiting, self.hung = containers, waiting, hung
         self.volumes_removed: list[str] = []
-        self.is_busy = False
+        self.is_busy = self.is_hasty = False
 
     def hasty(self, _seconds: int) -> Stubborn:
-        return self
+        made = copy.copy(self)
+        made.is_hasty = True
+        return made
 
     def containers(self, session: str = "", everyone: bool = False) -> list[dict[str, Any]]:
         return self.held
@@ -68,19 +71,22 @@ class Stubborn:
 
     def terminate(self, identity: str, _subject: str) -> None:
         if identity in self.hung:
+            assert self.is_hasty
             raise LateError("it does not answer")
 
     def stop(self, identity: str, _grace: int, _subject: str) -> None:
+        assert self.is_hasty
         assert identity not in self.hung
         if identity in self.waiting:
             raise ConflictError("tried to kill container, but did not receive an exit event")
-        self.held = [{**one, "State": "exited"} if one["Id"] == identity else one for one in self.held]
+        self.held[:] = [{**one, "State": "exited"} if one["Id"] == identity else one for one in self.held]
 
     def remove(self, identity: str, _subject: str, _deadline: float = 0.0) -> None:
         assert identity not in self.waiting
         if identity in self.hung and not self.is_busy:
+            assert self.is_hasty
             raise LateError("it does not answer")
-        self.held = [one for one in self.held if one["Id"] != identity]
+        self.held[:] = [one for one in self.held if one["Id"] != identity]
 
     def remove_volume(self, name: str) -> None:
         self.volumes_removed.append(name)
@@ -146,8 +152,8 @@ def test_an_end_removes_what_ends_and_names_the_rest(lost: list[list[str]]) -> N
     assert engine.volumes_removed == []
 
 
-def test_an_end_on_a_busy_engine_is_whole(lost: list[list[str]]) -> None:
-    """Its answer to a signal came late, and the removal is none of a container that hangs."""
+def test_an_end_on_a_busy_engine_removes_everything(lost: list[list[str]]) -> None:
+    """The engine answered a signal late, but the container does not hang."""
     engine = Stubborn([listed("a"), listed("b")], (), ("a",))
     engine.is_busy = True
     result = Removal(engine, ["s"], "", 1).carry_out(check=False).to_json()  # type: ignore[arg-type]
@@ -155,8 +161,7 @@ def test_an_end_on_a_busy_engine_is_whole(lost: list[list[str]]) -> None:
     assert (engine.held, engine.volumes_removed) == ([], ["own"])
 
 
-def test_an_end_gives_no_time_to_a_container_that_hangs(lost: list[list[str]]) -> None:
-    """And names each of them."""
+def test_an_end_names_containers_that_hang_and_does_not_wait_for_them(lost: list[list[str]]) -> None:
     engine = Stubborn([listed("a"), listed("b"), listed("c")], (), ("a", "c"))
     result = Removal(engine, ["s"], "", 1).carry_out(check=False).to_json()  # type: ignore[arg-type]
     assert result["msg"].startswith("a, c: on agent1 the container hangs, and ")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The volumes that are removed with ended sessions, if several sessions may mount the same volume; and the end of a removal in vain."""
+"""The volumes that are removed with ended sessions, if several sessions may mount the same volume; a removal that never succeeds."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_what_is_mounted() -> None:
 
 
 class Removing(Engine):
-    """An engine that is removing its containers, at the request of another command, for ever."""
+    """An engine that is removing its containers, at the request of another command, forever."""
 
     def __init__(self) -> None:
         self.asked, self._timeout = 0, 1
@@ -62,7 +62,7 @@ class Removing(Engine):
         raise ConflictError(f"{subject}: the engine could not {what}: its removal is already in progress.")
 
 
-def test_a_removal_in_vain_ends_at_the_deadline_of_its_caller() -> None:
+def test_a_removal_that_never_succeeds_ends_at_the_deadline_of_its_caller() -> None:
     engine = Removing()
     with pytest.raises(ConflictError, match=r"main1: .* already in progress"):
         remove_containers(engine, [{"Id": "e", "Names": ["/main1"]}], deadline_in(0))

@@ -32,7 +32,7 @@ DATA = {"source": "/data", "target": "/data"}
         ),
         (
             {"cluster_size": 3, "per_agent": 2, "cluster_mode": "single-node"},
-            "session_per_agent: 2: contradicts session_cluster_mode single-node, which puts 3 containers on one agent: leave one out.",
+            "session_per_agent: 2: contradicts session_cluster_mode single-node, which puts 3 containers on one agent: remove one of the two.",
         ),
         ({"per_agent": -1}, "session_per_agent: -1: must be a whole number from 0 to 1000."),
         ({"cpus": 1.5, "cpu_pinning": True}, "session_cpus: 1.5: must be a whole number with session_cpu_pinning."),
@@ -80,7 +80,7 @@ def test_bad_input_inside_and_between_variables(variables: dict[str, Any], messa
         ({}, "single-node"),
         ({"per_agent": 0}, "single-node"),
         ({"per_agent": 1}, "multi-node"),
-        # In another size, it is the same session.
+        # A session keeps its mode when its size changes.
         ({"cluster_size": 1, "per_agent": 1}, "multi-node"),
         ({"per_agent": 3, "cluster_mode": "single-node"}, "single-node"),
         ({"cluster_size": 1, "roles": [{"name": "ps", "size": 2, "per_agent": 1}]}, "multi-node"),

@@ -145,7 +145,7 @@ def test_parameter_servers_and_evaluators_do_not_compute() -> None:
         (
             {"roles": [{**PS, "per_agent": 1}], "cluster_mode": "single-node"},
             "session_roles: ps: per_agent: 1: contradicts session_cluster_mode single-node, which puts 2 containers on one "
-            "agent: leave one out.",
+            "agent: remove one of the two.",
         ),
         (
             {"cluster_size": 4, "roles": [PS]},
