@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
+from ..module_utils._core.errors import ConflictError
 from ..module_utils._core.model import Plan
 from ..module_utils._module import at_least
 from ..module_utils._planning.secret_rules import SECRETS
@@ -70,7 +71,9 @@ class ActionModule(ComputeAction):
         wanted = {**params, "bundle": own.bundle(options["agent"])}
         result = self.step("containers." + options["state"], wanted, task_vars, options["agent"])
         if result.get("failed"):
-            own.forget()
+            # Containers that have started have these keys, and stay.
+            if options["state"] == "created" or result["failure"]["code"] == ConflictError.code:
+                own.forget()
             return result
         route = ssh_route.route_to(plan.main.agent, address, task_vars, self._task)
         return own.keep(result, route, check=self._task.check_mode, diff=self._task.diff)

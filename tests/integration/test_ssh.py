@@ -19,7 +19,7 @@ import paramiko
 import pytest
 from ssh_lab import REFERENCE, Lab, agent_client, enter, given, make_plan
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
 from ansible_collections.cluster.compute.plugins.plugin_utils._proof import Proof
 from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import reach
@@ -156,7 +156,7 @@ def test_a_second_installation_changes_nothing(pair: Lab) -> None:
 
 
 def test_another_controller_is_refused(pair: Lab) -> None:
-    with pytest.raises(StateError, match="runs on agent1 with an identity that this controller does not have"):
+    with pytest.raises(ConflictError, match="runs on agent1 with an identity that this controller does not have"):
         pair.install(identity=Identity(b"\1" * 32, pair.plan.session.id))
 
 

@@ -102,13 +102,13 @@ def init(asked: argparse.Namespace) -> int:
     entries = entries_of(addresses)
     values = {
         "session_name": check_name(_answer(asked, "Name of the first session", "train")),
-        "session_cluster_size": _answer(asked, "Containers", str(len(entries))),
-        "session_per_agent": _answer(asked, "Containers on one host, at most", "1") if len(entries) > 1 else "",
+        "session_cluster_size": (size := _answer(asked, "Containers", str(len(entries)))),
+        # The fewest for each host that make room for all.
+        "session_per_agent": f"{-(-int(size) // len(entries))}" if len(entries) > 1 and size.isdecimal() else "",
         "session_cpus": _answer(asked, "CPUs of each container", "1"),
         "session_memory": _answer(asked, "Memory of each container", "1g"),
         "session_image": _answer(asked, "Image; empty for the small reference image", ""),
     }
-    values["session_cluster_mode"] = "multi-node" if values["session_per_agent"] == "0" else ""
     lines = [f"{name}: {json.dumps(value)}\n" for name, value in values.items() if value]
     _write(files[0], with_hosts(EMPTY, entries), os.O_EXCL)
     _write(SESSION, "# docs/variables.md describes all variables of a session.\n" + "".join(lines), os.O_EXCL)

@@ -82,6 +82,7 @@ class AgentContainers:
             outcome.containers = self._entries(listed)
             return outcome
         self._check_mps(waiting)
+        self._check_volumes()
         pairs = [(container, self._found(container, listed)) for container in waiting]
         parts = (self.engine, self.plan, self.agent, self.files, self.delivery, self.bootstrap_timeout)
         Starting(*parts).carry_out(pairs)
@@ -198,8 +199,8 @@ class AgentContainers:
     def _check_volumes(self) -> None:
         """Refuse the mounts of volumes that belong to the collection or to another owner, or that differ from their description.
 
-        Before containers are created, and after it: another launch may have created a volume of the same name. Sessions of one owner
-        may share a volume that they describe alike.
+        Before and after containers are created, and before they start: another launch may create a volume of the same name. Sessions
+        of one owner may share a volume that they describe alike.
         """
         session = self.plan.session
         for mount in session.mounts:

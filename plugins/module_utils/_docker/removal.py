@@ -72,14 +72,14 @@ def grace_of(listed: Json) -> int:
 def end_programs(engine: Engine, listed: Sequence[Json]) -> Tuple[List[Json], List[Json]]:
     """Send TERM to all of these containers that run, and wait for their end. Returns those that still run, and those that hang.
 
-    The wait is as long as the longest grace of these containers. Other errors of the engine for a single container are no errors:
-    what does not end is killed.
+    The wait is as long as the longest grace of these containers. An error of the engine for a single container is no error: what does
+    not end is killed. A container hangs if the engine did not answer the signal in time, and the container did not end, either.
     """
-    asked = map_bounded(lambda container: _terminate(engine, container), active(listed), _MOST_AT_ONCE, keep_going=True)
-    hung = [outcome.item for outcome in asked if isinstance(outcome.error, LateError)]
-    running = [outcome.item for outcome in asked if outcome.item not in hung]
+    running, hasty = active(listed), engine.hasty(_HASTE)
     if not running:
-        return [], hung
+        return [], []
+    asked = map_bounded(lambda container: _terminate(hasty, container), running, _MOST_AT_ONCE, keep_going=True)
+    late = {outcome.item["Id"] for outcome in asked if isinstance(outcome.error, LateError)}
     seconds = max(grace_of(container) + STOP_MARGIN for container in running)
 
     def is_over() -> bool:
@@ -89,12 +89,17 @@ def end_programs(engine: Engine, listed: Sequence[Json]) -> Tuple[List[Json], Li
 
     # Pauses of a twentieth of the time so far: a removal begins soon after the last end, and a long grace takes few requests.
     wait_until(is_over, deadline_in(seconds), growth=1.05)
-    return running, hung
+    return [one for one in running if one["Id"] not in late], [one for one in running if one["Id"] in late]
 
 
-def _held(listed: Sequence[Json], silent: Collection[str], agent: str) -> StateError:
-    lost = {folder for container in listed for folder in folders_of(container)}.intersection(silent)
-    return StateError(waiting_programs(sorted(map(engine_name, listed)), lost, agent), agent)
+def _unended(listed: Sequence[Json], silent: Collection[str], agent: str) -> StateError:
+    """The error for containers that do not end: programs wait for a folder, or the engine does not answer."""
+    waiting = [container for container in listed if folders_of(container) & set(silent)]
+    hung = [container for container in listed if container not in waiting]
+    lost = {folder for container in waiting for folder in folders_of(container)}.intersection(silent)
+    groups = ((waiting, lost), (hung, ()))
+    texts = [waiting_programs(sorted(map(engine_name, group)), folders, agent) for group, folders in groups if group]
+    return StateError(" ".join(texts), agent)
 
 
 def kill_all(engine: Engine, listed: Sequence[Json]) -> List[Outcome[Json, None]]:
@@ -127,11 +132,11 @@ def _terminate(engine: Engine, container: Json) -> None:
 
 def remove_containers(engine: Engine, listed: Iterable[Json], deadline: float) -> None:
     """Remove all these containers. Raises the first error after all the others are removed."""
+    run_all(lambda container: _remove(engine, container, deadline), list(listed), keep_going=True)
 
-    def remove(container: Json) -> None:
-        persist(lambda: engine.remove(container["Id"], engine_name(container), deadline), deadline)
 
-    run_all(remove, list(listed), keep_going=True)
+def _remove(engine: Engine, container: Json, deadline: float) -> None:
+    persist(lambda: engine.remove(container["Id"], engine_name(container), deadline), deadline)
 
 
 def ended_volumes(engine: Engine, sessions: Sequence[str], going: Sequence[Json]) -> Tuple[List[str], List[str]]:
@@ -238,26 +243,27 @@ class Removal:
     def _remove(self, listed: Sequence[Json], volumes: Sequence[str], outcome: ContainerChanges) -> List[Json]:
         """Remove what can be removed, and return the containers that stay. Neither logs nor other containers wait for these."""
         silent, hasty = silent_folders(listed), self.engine.hasty(_HASTE)
-        running, late = end_programs(hasty, listed)
+        engine = hasty if silent else self.engine
+        running, hung = end_programs(engine, listed)
         killed = kill_all(hasty, running if silent or self.logs is not None else ())
         if self.logs is not None:
-            outcome.logs = read_logs(hasty, self.logs, {container["Id"] for container in late})
-        waiting = [outcome.item for outcome in killed if outcome.error and folders_of(outcome.item) & silent]
-        others = {container["Id"] for container in (*waiting, *late)}
-        # The engine may only have been busy. It receives one more request for each container that it did not answer for.
-        asked = map_bounded(lambda one: hasty.remove(one["Id"], engine_name(one)), late, _MOST_AT_ONCE, keep_going=True)
-        held = waiting + [outcome.item for outcome in asked if outcome.error]
-        if held:
-            outcome.failure = _held(held, silent, self.engine.agent)
+            outcome.logs = read_logs(engine, self.logs, {container["Id"] for container in hung})
+        unended = [outcome.item for outcome in killed if outcome.error and folders_of(outcome.item) & silent]
+        others = {container["Id"] for container in (*unended, *hung)}
         deadline = deadline_in(self.seconds)
+        # The engine may only have been busy.
+        asked = map_bounded(lambda one: _remove(hasty, one, deadline), hung, _MOST_AT_ONCE, keep_going=True)
+        unended += [outcome.item for outcome in asked if outcome.error]
+        if unended:
+            outcome.failure = _unended(unended, silent, self.engine.agent)
         try:
-            remove_containers(self.engine, [one for one in listed if one["Id"] not in others], deadline)
-            outcome.left = outcome.left + remove_volumes(self.engine, () if held else volumes, deadline)
+            remove_containers(engine, [one for one in listed if one["Id"] not in others], deadline)
+            outcome.left = outcome.left + remove_volumes(engine, () if unended else volumes, deadline)
         except ComputeError as error:
             outcome.failure = outcome.failure or error
         if outcome.failure is None:
             return []
-        staying = {container["Id"] for container in session_containers(self.engine, self.sessions)}
+        staying = {container["Id"] for container in session_containers(engine, self.sessions)}
         return [container for container in listed if container["Id"] in staying]
 
 
@@ -276,6 +282,8 @@ def stop_containers(engine: Engine, listed: Sequence[Json], outcome: ContainerCh
         outcome.act(engine_name(container), "stopped", "exited")
     if not check:
         left, hung = end_programs(engine, running)
-        values_of(kill_all(engine, left))
-        if hung:
-            raise _held(hung, (), engine.agent)
+        killed = kill_all(engine, [*left, *hung])
+        late = [outcome.item for outcome in killed if isinstance(outcome.error, LateError)]
+        if late:
+            raise _unended(late, (), engine.agent)
+        values_of(killed)

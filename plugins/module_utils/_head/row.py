@@ -248,6 +248,8 @@ def row_of(values: Any) -> Row:
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             # The labels of its containers say the rest.
             pairs[name] = None
+    if pairs["holder"] is None:
+        pairs["lease"] = 0.0
     if pairs["state"] == PENDING and pairs["request"] is None:
         pairs["reason"] = _UNREADABLE
     return Row(**pairs)

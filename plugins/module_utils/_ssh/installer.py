@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import RUNTIME_PATH
 from .._core.documents import Json
-from .._core.errors import InputError, StateError
+from .._core.errors import ConflictError, InputError, StateError
 from .._core.model import Container, Plan, Session
 from .._core.names import installed_mark
 from .._core.parallel import run_all
@@ -105,7 +105,7 @@ class FileInstaller:
         running = next((entry for entry in live.values() if entry.get("State") == "running"), None)
         known = self.engine.read_file(running["Id"], AUTHORITY) if running else None
         if known is not None and known.decode("utf-8", "replace").split()[:2] != self.bundle.authority.split()[:2]:
-            raise StateError(
+            raise ConflictError(
                 f"Session {self.plan.session.name} runs on {self.agent} with an identity that this controller does not have; repair "
                 "it from the controller that launched it, or terminate it first.",
                 self.agent,

@@ -156,18 +156,18 @@ def test_init_writes_two_files_and_overwrites_none(
 
 
 @pytest.mark.parametrize(
-    ("hosts", "answered", "expected"),
+    ("hosts", "size", "expected"),
     [
-        ("node1", ["3"], {"cluster_size": "3"}),
-        ("node1 node2 node3", ["", ""], {"cluster_size": "3", "per_agent": "1"}),
-        ("node1 node2 node3", ["6", "2"], {"cluster_size": "6", "per_agent": "2"}),
-        ("node1 node2", ["6", "0"], {"cluster_size": "6", "per_agent": "0", "cluster_mode": "multi-node"}),
+        ("node1", "3", {"cluster_size": "3"}),
+        ("node1 node2 node3", "", {"cluster_size": "3", "per_agent": "1"}),
+        ("node1 node2 node3", "7", {"cluster_size": "7", "per_agent": "3"}),
+        ("node1 node2 node3", "many", {"cluster_size": "many"}),
     ],
 )
 def test_the_first_session_uses_all_hosts(
-    hosts: str, answered: list[str], expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    hosts: str, size: str, expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = iter([hosts, "", *answered, "", "", ""])
+    answers = iter([hosts, "", size, "", "", ""])
     monkeypatch.setattr("builtins.input", lambda: next(answers))
     assert main(["init"]) == 0
     first = yaml.safe_load(Path("session.yml").read_text())

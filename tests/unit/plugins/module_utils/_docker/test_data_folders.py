@@ -61,7 +61,7 @@ class Stubborn:
         return made
 
     def containers(self, session: str = "", everyone: bool = False) -> list[dict[str, Any]]:
-        return self.held
+        return list(self.held)
 
     def volumes(self) -> list[dict[str, Any]]:
         return [{"Name": "own", "Labels": {label.SESSION: "s"}}]

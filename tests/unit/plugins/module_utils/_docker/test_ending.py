@@ -34,6 +34,14 @@ class FakeEngine:
         self.stubborn = stubborn
         self.requests: list[str] = []
 
+    def hasty(self, _seconds: int) -> FakeEngine:
+        return self
+
+    def stop(self, identity: str, _grace: int, _subject: str) -> None:
+        self.requests.append("KILL " + identity)
+        if identity == "hung":
+            raise LateError("it does not answer")
+
     def terminate(self, identity: str, _subject: str) -> None:
         self.requests.append("TERM " + identity)
         if identity == "gone":
@@ -72,16 +80,27 @@ def test_a_container_that_still_runs_is_returned(monkeypatch: pytest.MonkeyPatch
     assert engine.requests[-1] == "list "
 
 
-def test_no_time_is_given_to_a_container_that_hangs() -> None:
-    engine = FakeEngine([listed("a"), listed("hung", **{label.GRACE: "3600"})], ("hung",))
+def test_a_container_about_which_a_busy_engine_answers_late_has_its_grace() -> None:
+    engine = FakeEngine([listed("a"), listed("hung")])
+    assert end_programs(engine, engine.held) == ([], [])  # type: ignore[arg-type]
+    assert engine.requests[2:] == ["list s", "list s"]
+
+
+def test_a_container_that_does_not_end_after_a_late_answer_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(removal, "STOP_MARGIN", 0)
+    own = {label.GRACE: "0"}
+    engine = FakeEngine([listed("a", **own), listed("hung", **own)], ("a", "hung"))
     left, hung = end_programs(engine, engine.held)  # type: ignore[arg-type]
-    assert (left, [one["Id"] for one in hung]) == ([], ["hung"])
+    assert ([one["Id"] for one in left], [one["Id"] for one in hung]) == (["a"], ["hung"])
 
 
-def test_a_container_that_hangs_is_named_and_not_asked_again() -> None:
-    engine, outcome = FakeEngine([listed("a"), listed("hung")], ("hung",)), ContainerChanges()
+def test_a_stop_names_a_container_that_hangs_and_kills_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(removal, "STOP_MARGIN", 0)
+    own = {label.GRACE: "0"}
+    engine, outcome = FakeEngine([listed("a", **own), listed("hung", **own)], ("a", "hung")), ContainerChanges()
     with pytest.raises(StateError, match="hung: on agent1 the container hangs, and the engine"):
         stop_containers(engine, engine.held, outcome, check=False)  # type: ignore[arg-type]
+    assert sorted(engine.requests[-2:]) == ["KILL a", "KILL hung"]
 
 
 def test_no_request_for_containers_that_have_ended() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._ssh import installer as installers
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import ImageContents
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller, Target
@@ -29,7 +29,7 @@ def installer(content: bytes | None) -> FileInstaller:
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x80", b"", b"ssh-ed25519 BBBB", "größe".encode("latin-1")])
 def test_another_authority_is_one_message_whatever_its_bytes_are(content: bytes) -> None:
-    with pytest.raises(StateError, match="with an identity that this controller does not have"):
+    with pytest.raises(ConflictError, match="with an identity that this controller does not have"):
         installer(content)._refuse_stranger(LIVE)
 
 
