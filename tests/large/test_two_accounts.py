@@ -30,6 +30,8 @@ from ordinary_user import OrdinaryUser, ordinary_user, second_user
 ROOM, LAUNCHES, PORT, PULL = 6, 10, 5999, 30
 IMAGE = f"127.0.0.1:{PORT}/{slow_registry.NAME}"
 PROGRAMS = [Path(__file__).resolve().parents[1] / "tools" / name for name in ("slow_registry.py", "booking_samples.py")]
+# The hosts of other tests in this process stay meanwhile.
+SCENARIO = "two_accounts"
 HOOK = "/usr/bin/nvidia-container-runtime-hook"
 SECOND = "useradd --create-home --groups docker --password '*' second && cp -r ~admin/.ssh ~second/ && chown -R second: ~second/.ssh"
 POLICY = "/etc/cluster-compute/policy.json"
@@ -63,12 +65,12 @@ class Account:
         return self.user.account.pw_name
 
     def play(self, playbook: str, **variables: Any) -> Done:
-        folder = self.project / ".cache/molecule/multi_host"
+        folder = self.project / ".cache/molecule" / SCENARIO
         inventories = [folder / "inventory.json", SHARED / "agents.yml", SHARED / "addresses.py"]
         own = self.user.folder / "checkout" / SHARED.relative_to(SHARED.parents[2])
         paths = [str(own / path.name if path.parent == SHARED else path) for path in inventories]
         _program, *arguments = self.controller.command(playbook, ansible_user=self.remote, **variables)
-        where = [f"MOLECULE_PROJECT_DIRECTORY={self.project}", "MOLECULE_SCENARIO_NAME=multi_host", *PATIENT]
+        where = [f"MOLECULE_PROJECT_DIRECTORY={self.project}", f"MOLECULE_SCENARIO_NAME={SCENARIO}", *PATIENT]
         python = [str(self.user.folder / "venv/bin/python"), "-m", "ansible", "playbook"]
         command = ["env", *where, *python, *(word for path in paths for word in ("-i", path)), *arguments]
         return self.user.run(self.user.own_group, self.controller, command, timeout=LONG)
@@ -82,7 +84,7 @@ def lab(engine_host: str) -> Iterator[Lab]:
     """Three agents with a second account, GPUs that do nothing, and a slow registry each."""
     if os.geteuid() != 0 or shutil.which("useradd") is None:
         pytest.skip("this test needs root and useradd: it creates other users")
-    made = Lab()
+    made = Lab(SCENARIO)
     if not (os.environ.get("KEEP_LAB") and made.is_there()):
         made.make()
     try:
@@ -128,7 +130,7 @@ def accounts(lab: Lab, host: str, agents: Sequence[str]) -> Iterator[list[Accoun
 
 def _project(user: OrdinaryUser, lab: Lab, agents: Sequence[str]) -> Path:
     """The lab as an account knows it: a key, and the addresses of the agents."""
-    folder = user.home / "pool/.cache/molecule/multi_host"
+    folder = user.home / "pool/.cache/molecule" / SCENARIO
     (folder / "addresses").mkdir(parents=True)
     for name in ("id_agents", "known_hosts", *(f"addresses/{agent}" for agent in agents)):
         shutil.copy(lab.folder / name, folder / name)

@@ -89,8 +89,10 @@ def _container(client: Any, identity: str) -> dict[str, Any] | None:
 
 def main() -> None:
     client = docker.APIClient(version="auto", timeout=120)
-    while not select.select([sys.stdin], [], [], 0)[0]:
-        began = time.time()
+    is_over = False
+    while not is_over:
+        # The last sample begins after the end of what is watched.
+        is_over, began = bool(select.select([sys.stdin], [], [], 0)[0]), time.time()
         print(json.dumps({"time": began, "sessions": stored(), **on_engine(client)}), flush=True)
         time.sleep(max(0.0, began + PERIOD - time.time()))
 
