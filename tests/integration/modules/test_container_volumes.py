@@ -154,10 +154,17 @@ def test_a_volume_that_appears_during_the_launch_is_not_mounted(
             client.create_volume(name)
             return super().create(*arguments)
 
+    message = f"the volume {name} exists with another driver or other options"
     try:
-        late = replace(launch, engine=Late(engine_host, 60, AGENT))
-        refused(late, client, f"the volume {name} exists with another driver or other options")
+        with pytest.raises(ConflictError, match=message):
+            replace(launch, engine=Late(engine_host, 60, AGENT)).created()
+        # The containers stay for the conductor, and do not start.
+        assert actions(launch.created()) == []
+        with pytest.raises(ConflictError, match=message):
+            launch.started()
+        assert [one["State"] for one in ours(client, launch.plan)] == ["created"]
     finally:
+        Removal(launch.engine, [launch.plan.session.id], "", 10).carry_out(check=False)
         client.remove_volume(name)
 
 
