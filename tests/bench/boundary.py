@@ -27,7 +27,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
-from many_agents import ManyAgents
+from many_agents import IMAGE, ManyAgents
 from queue_pass import AGENTS, NOW, WAITING, added, fill, measure
 from samples import context, request
 
@@ -90,7 +90,13 @@ def passes() -> None:
                 # All agents are this machine, so that no two may publish the same port.
                 ports = f"{PORTS + number}-{PORTS + number}"
                 asked = request(
-                    name=f"fits-{number}", owner="user1", cpus=1, memory="64m", lifetime=3600, port_range=ports
+                    name=f"fits-{number}",
+                    owner="user1",
+                    cpus=1,
+                    memory="64m",
+                    lifetime=3600,
+                    port_range=ports,
+                    image=IMAGE,
                 )
                 added(store, asked, f"20000000-0000-4000-8000-{number:012d}", time.time())
         _pass(many, f"pass in which {FIT} sessions fit", RUNNING + FIT)
