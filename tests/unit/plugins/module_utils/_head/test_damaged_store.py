@@ -154,6 +154,12 @@ def test_an_unknown_holder_keeps_its_session_until_its_lease_ends(path: Path, st
     assert after.verdict == ("repair" if state == states.RUNNING else "placed")
 
 
+def test_a_lease_without_a_holder_holds_nothing(path: Path) -> None:
+    damage_row(path, holder="null", lease=1500.0, state=states.RUNNING)
+    with Store.opened(str(path.parent)) as store:
+        assert launch(store, request(cluster_size=2), context(*AGENTS, now=1400.0)).verdict == "running"
+
+
 REFUSED = (
     "The request of session train in the store is refused: it %s. Nothing is done with it; find out who has changed it there, and "
     "launch it again by the same variables, or end it with terminate.yml"
