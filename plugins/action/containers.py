@@ -72,7 +72,8 @@ class ActionModule(ComputeAction):
         result = self.step("containers." + options["state"], wanted, task_vars, options["agent"])
         if result.get("failed"):
             # Containers that have started have these keys, and stay.
-            if options["state"] == "created" or result["failure"]["code"] == ConflictError.code:
+            code = (result.get("failure") or {}).get("code")
+            if options["state"] == "created" or code == ConflictError.code:
                 own.forget()
             return result
         route = ssh_route.route_to(plan.main.agent, address, task_vars, self._task)

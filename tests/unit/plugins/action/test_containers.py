@@ -17,12 +17,13 @@ from ansible_collections.cluster.compute.plugins.action import containers
 
 @pytest.mark.parametrize(
     ("state", "code", "kept"),
-    [("created", "engine", False), ("started", "state", True), ("started", "conflict", False)],
+    [("created", "engine", False), ("started", "state", True), ("started", "conflict", False), ("started", "", True)],
 )
 def test_keys_stay_with_containers_that_may_have_them(tmp_path: Path, state: str, code: str, kept: bool) -> None:
     """A start that fails leaves containers that run with these keys; the session of another controller has others."""
     made = plan(request(size=2))
-    failed = {"failed": True, "msg": "it failed", "failure": {"code": code, "message": "it failed", "where": ""}}
+    # A step that dies says no code.
+    failed = {"failed": True, "msg": "it failed", **({"failure": {"code": code}} if code else {})}
     action = played(containers.ActionModule, failed)
     args = {
         "plan": made.to_json(),
