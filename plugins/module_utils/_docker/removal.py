@@ -132,10 +132,10 @@ def _terminate(engine: Engine, container: Json) -> None:
 
 def remove_containers(engine: Engine, listed: Iterable[Json], deadline: float) -> None:
     """Remove all these containers. Raises the first error after all the others are removed."""
-    run_all(lambda container: _remove(engine, container, deadline), list(listed), keep_going=True)
+    run_all(lambda container: _remove_one(engine, container, deadline), list(listed), keep_going=True)
 
 
-def _remove(engine: Engine, container: Json, deadline: float) -> None:
+def _remove_one(engine: Engine, container: Json, deadline: float) -> None:
     persist(lambda: engine.remove(container["Id"], engine_name(container), deadline), deadline)
 
 
@@ -252,12 +252,13 @@ class Removal:
         others = {container["Id"] for container in (*unended, *hung)}
         deadline = deadline_in(self.seconds)
         # The engine may only have been busy.
-        asked = map_bounded(lambda one: _remove(hasty, one, deadline), hung, _MOST_AT_ONCE, keep_going=True)
-        unended += [outcome.item for outcome in asked if outcome.error]
+        asked = map_bounded(lambda one: _remove_one(hasty, one, deadline), hung, _MOST_AT_ONCE, keep_going=True)
+        unended += [outcome.item for outcome in asked if isinstance(outcome.error, LateError)]
         if unended:
             outcome.failure = _unended(unended, silent, self.engine.agent)
         try:
             remove_containers(engine, [one for one in listed if one["Id"] not in others], deadline)
+            values_of([one for one in asked if not isinstance(one.error, LateError)])
             outcome.left = outcome.left + remove_volumes(engine, () if unended else volumes, deadline)
         except ComputeError as error:
             outcome.failure = outcome.failure or error

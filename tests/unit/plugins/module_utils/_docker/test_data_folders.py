@@ -26,7 +26,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 )
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Session
 from ansible_collections.cluster.compute.plugins.module_utils._docker import data_folders, removal
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import LateError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, LateError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import (
     check_image_paths,
     check_mounts_answer,
@@ -159,6 +159,22 @@ def test_an_end_on_a_busy_engine_removes_everything(lost: list[list[str]]) -> No
     result = Removal(engine, ["s"], "", 1).carry_out(check=False).to_json()  # type: ignore[arg-type]
     assert "failed" not in result
     assert (engine.held, engine.volumes_removed) == ([], ["own"])
+
+
+def test_the_error_of_a_removal_after_a_late_answer_is_shown(
+    lost: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine answers again: the container does not hang."""
+    engine = Stubborn([listed("a"), listed("b")], (), ("a",))
+
+    def refused(self: Stubborn, identity: str, _subject: str, _deadline: float = 0.0) -> None:
+        if identity == "a":
+            raise AbsentError("the disk is full")
+        self.held[:] = [one for one in self.held if one["Id"] != identity]
+
+    monkeypatch.setattr(Stubborn, "remove", refused)
+    result = Removal(engine, ["s"], "", 1).carry_out(check=False).to_json()  # type: ignore[arg-type]
+    assert (result["msg"], result["changed_names"], engine.volumes_removed) == ("the disk is full", ["b"], [])
 
 
 def test_an_end_names_containers_that_hang_and_does_not_wait_for_them(lost: list[list[str]]) -> None:
