@@ -169,7 +169,6 @@ class AgentContainers:
             self._create(container, settings[self.plan.session.image_of(container)])
 
         run_all(create, wanted)
-        self._check_volumes()
 
     def _settings(self, reference: str) -> AgentSettings:
         """An EngineError if the image or the SSH runtime is missing. Without a volume, the newest of this edition is mounted."""
@@ -199,7 +198,7 @@ class AgentContainers:
     def _check_volumes(self) -> None:
         """Refuse the mounts of volumes that belong to the collection or to another owner, or that differ from their description.
 
-        Before and after containers are created, and before they start: another launch may create a volume of the same name. Sessions
+        Before containers are created, and before they start: another launch may create a volume of the same name in between. Sessions
         of one owner may share a volume that they describe alike.
         """
         session = self.plan.session
