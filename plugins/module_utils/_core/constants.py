@@ -9,7 +9,7 @@ SCHEMA = 1
 # The largest amount of anything, such as bytes, in documents.
 MOST_AMOUNT = 1 << 60
 
-# The role of a relay: a container of a session that is no member of it.
+# The role of a relay, a container that belongs to a session but is not one of its members.
 RELAY_ROLE = "relay"
 
 # The SSH runtime: a volume of each agent, mounted read-only into every container. Its name ends with a digest of its content,

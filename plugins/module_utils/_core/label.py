@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The names of the labels of containers, networks, volumes and images, which are the record of what runs: see docs/contracts.md."""
+"""The names of the labels of containers, networks, volumes, and images. They record what runs (docs/contracts.md).
+
+This file has names only. The rules for values that containers report are in C(report_rules), and C(_planning.plan) writes the values.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +38,13 @@ BATCH = CONTAINER + ".batch"
 APPS = CONTAINER + ".apps"
 SECRETS = CONTAINER + ".secrets"
 SPEC = CONTAINER + ".spec"
-# Of a relay, which is no member of its session: the name of its app.
+# The app that a relay forwards. A relay is not a member of its session.
 RELAY = CONTAINER + ".relay"
 
 CHECK = PREFIX + "check"
-# Of an image that was made of a container of a session: whose, and of which container.
+# An image made from a container has labels with this prefix: its session, its owner, and the container.
 ORIGIN = PREFIX + "origin"
 IMAGE = PREFIX + "image"
-# Of the volume with the SSH runtime: the digest of its content, and the digest of its scripts.
+# The volume of the SSH runtime has two digests: of its content, and of its scripts.
 RUNTIME = PREFIX + "runtime"
 EDITION = RUNTIME + ".edition"
