@@ -7,18 +7,27 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, Iterable, List, Mapping, Set
 
 import yaml
+from ansible import context
 from ansible.utils.vars import load_extra_vars
 
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError
 from ..module_utils._core.value_rules import check_names
-from ..module_utils._planning.known_names import AGENT_VARIABLES, PREFIXES, check_known, suspects
+from ..module_utils._planning.known_names import (
+    AGENT_VARIABLES,
+    PREFIXES,
+    check_known,
+    in_templates,
+    of_collection,
+    suspects,
+)
 from ..module_utils._planning.playbook_settings import ENVIRONMENTS_TO_BUILD
 from ..module_utils._planning.settings import VARIABLES
 from ._action import Controller, raw_variables
+from ._session_files import extra_files
 
 # What the roles leave for later tasks of a play.
 RESULTS = frozenset(
@@ -34,7 +43,10 @@ IGNORED = "session_ignored_variables"
 _OTHER_ROLES = ("agent", "image", "ssh", "timer")
 # Inventories that the command cluster-compute finds in the working directory.
 _INVENTORIES = ("cluster-compute.yml", "hosts.yml")
-_ROLES = Path(__file__).resolve().parents[2] / "roles"
+_COLLECTION = Path(__file__).resolve().parents[2]
+_ROLES = _COLLECTION / "roles"
+# The variables of a task that are other objects of Ansible, or that the hosts have as well.
+_OF_OTHERS = frozenset(("hostvars", "groups", "vars", "environment"))
 
 
 def of_other_roles() -> Set[str]:
@@ -63,8 +75,10 @@ def check_command(place: Controller, agents: bool = True) -> Json:
         for name in own:
             if str(name).startswith(PREFIXES):
                 found.setdefault(str(name), []).append(host)
-    given = {str(name) for name in load_extra_vars(place.action._loader)}
-    _check_names(place, given, found, [own.get(IGNORED) for own in variables.values()])
+    files = extra_files(place.action._loader)
+    extra = load_extra_vars(place.action._loader)
+    given = {str(name): files.get(str(name), "") for name in extra}
+    _check_names(place, given, found, [extra, *variables.values()])
     if agents and not listed:
         raise ComputeError(_without_agents(str(place.variables["playbook_dir"])))
     return {}
@@ -80,12 +94,29 @@ def _without_agents(playbooks: str) -> str:
     )
 
 
-def _check_names(place: Controller, given: Set[str], found: Dict[str, List[str]], ignored: List[Any]) -> None:
-    """Reads the specifications of the other roles only if a name is none of the declared variables."""
+def _check_names(
+    place: Controller, given: Mapping[str, str], found: Dict[str, List[str]], variables: List[Mapping[str, Any]]
+) -> None:
+    """Reads templates and the specifications of the other roles only if a name is none of the declared variables."""
     known: Set[str] = set(DECLARED)
-    if not suspects({*given, *found}, known):
+    if not suspects(given, found, known):
         return
     known |= of_other_roles()
-    for value in ignored:
-        known.update(check_names(IGNORED, place.action._templar.template(value) or []))
+    if not _are_of_collection(context.CLIARGS.get("args") or ()):
+        given = of_collection(given, known)
+    for own in variables:
+        known.update(check_names(IGNORED, place.action._templar.template(own.get(IGNORED)) or []))
+    # A name without our prefix may be a part of a value, as in -e run=7 for session_name: "train-{{ run }}".
+    read = {name for own in [*variables, _of_task(place.variables)] for name in in_templates(dict(own))}
+    known |= {name for name in read if not name.startswith(PREFIXES)}
     check_known(given, found, known)
+
+
+def _of_task(variables: Mapping[str, Any]) -> Dict[str, Any]:
+    return {name: value for name, value in variables.items() if name not in _OF_OTHERS}
+
+
+def _are_of_collection(playbooks: Iterable[str]) -> bool:
+    """Whether all playbooks of the command are the collection's: no play of the user reads variables of its own."""
+    folder = _COLLECTION / "playbooks"
+    return all(one.startswith("cluster.compute.") or Path(one).resolve().parent == folder for one in playbooks)

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible import context
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
+from ansible.utils.context_objects import CLIArgs
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 from warm_playbook import run_of_checkout
@@ -88,6 +90,44 @@ def test_names_of_other_software_can_be_ignored(tmp_path: Path) -> None:
         check(tmp_path, site(agent_user="monitor"))
     check(tmp_path, site(agent_user="monitor", session_ignored_variables=["agent_user"]))
     check(tmp_path, site(agent_user="monitor", session_ignored_variables="agent_user"))
+
+
+def test_a_name_of_a_session_file_is_refused_with_its_file(
+    tmp_path: Path, command_line: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "train.yml"
+    file.write_text("name: train\ncluster_size: 3\n")
+    monkeypatch.setattr(context, "CLIARGS", CLIArgs({"extra_vars": [f"@{file}", "sesion_owner=bob"]}))
+    command_line.update(name="train", cluster_size=3, sesion_owner="bob")
+    with pytest.raises(ComputeError) as refused:
+        check(tmp_path, site())
+    for message in (
+        f"cluster_size (from {file}): unknown; did you mean session_cluster_size?",
+        f"name (from {file}): unknown; did you mean session_name?",
+        "sesion_owner (from -e): unknown; did you mean session_owner?",
+    ):
+        assert message in refused.value.message
+
+
+def test_a_name_that_a_template_reads_is_accepted(tmp_path: Path, command_line: Json) -> None:
+    command_line.update(run=7, session_name="train-{{ run }}", rack=2)
+    check(tmp_path, site(agent_resource_group="rack{{ rack | default(1) }}"))
+    command_line["runs"] = 8
+    with pytest.raises(ComputeError, match=r"^runs \(from -e\): unknown"):
+        check(tmp_path, site(agent_resource_group="rack{{ rack | default(1) }}"))
+
+
+def test_a_playbook_of_a_user_has_variables_of_its_own(
+    tmp_path: Path, command_line: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for playbook, code in ((str(tmp_path / "mine.yml"), 0), ("cluster.compute.cluster_session", 1)):
+        monkeypatch.setattr(context, "CLIARGS", CLIArgs({"args": [playbook]}))
+        command_line.update(dataset="mnist")
+        if code:
+            with pytest.raises(ComputeError, match=r"^dataset \(from -e\): unknown"):
+                check(tmp_path, site())
+        else:
+            check(tmp_path, site())
 
 
 def test_an_inventory_without_agents_is_refused_unless_none_is_needed(
