@@ -3,9 +3,9 @@
 
 """What a controller keeps of its sessions beside their results, and what it removes of sessions that have ended without it.
 
-It keeps the requests of waiting sessions, and requests with secrets and the paths of their files. The session store does not have
-these paths, and other users can write there. So a pass launches a session that this controller has requested only if the request is
-unchanged, and it delivers secrets to no other session.
+It keeps the request of each session until the session ends, with the paths of the files of secrets. The session store does not have
+these paths, and other users can write there. So what acts on a request of the store, such as a pass, a repair or a restart, leaves a
+session alone that this controller has not requested, or whose request is another one there.
 """
 
 from __future__ import annotations
@@ -18,13 +18,22 @@ from typing import Dict, FrozenSet, List, Mapping
 
 from ..module_utils._core import arrival
 from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import ComputeError, InputError
+from ..module_utils._core.errors import ComputeError
 from ..module_utils._planning.request import Request
-from ..module_utils._planning.secret_rules import HIDDEN, SECRETS
 from . import _shared_config as shared_config
 from ._artifacts import Artifacts, DamagedError, base_of
 
 FOLDER = ".requests"
+_LEFT_ALONE = (
+    "Session %s is left alone: this controller has not requested it (%s has no request of it). If it is yours, run the command of its "
+    "launch again here, with all of its variables."
+)
+
+
+class NotRequestedError(ComputeError):
+    """The store has a session that this controller has not requested: any user who can write there may have added it."""
+
+    code = "not_requested"
 
 
 class KeptRequests(Artifacts):
@@ -55,20 +64,14 @@ class KeptRequests(Artifacts):
         return {str(name): str(path) for name, path in kept["files"].items()} if kept else {}
 
     def check(self, session: object, request: Request, head: str) -> None:
-        """Raise ComputeError if a request of the store is not the one that this controller made."""
+        """Raise ComputeError if a request of the store is not the one that this controller made, or if this controller made none."""
         kept = self._kept(session)
         if kept is None:
-            if request.secrets:
-                rule = (
-                    f"session {request.name} has secrets and was not requested by this controller: run the command of its launch "
-                    "again, with session_secrets"
-                )
-                raise InputError(SECRETS, HIDDEN, rule)
-            return
+            raise NotRequestedError(_LEFT_ALONE % (request.name, self.folder), head)
         names = Request.from_json(kept["request"]).differences(request)
         if names:
             message = (
-                "The session store of %s has another request of session %s than this controller made (%s): it is not launched. "
+                "The session store of %s has another request of session %s than this controller made (%s): it is left alone. "
                 "End it with terminate.yml, and find out who has changed the store."
             )
             raise ComputeError(message % (head, request.name, ", ".join(names)), head)

@@ -123,9 +123,9 @@ def _given_now(play: Play) -> Dict[str, Any]:
 
 
 def _keep_request(kept: KeptRequests, asked: Asked, files: Mapping[str, str], decision: Json) -> None:
-    """Keep a request while its session waits or has secrets. One of the store is never taken for one of this controller."""
-    session, waits = decision["session"]["id"], decision["outcome"] == "pending"
-    if not waits and (decision["outcome"] == "failed" or not asked.request.secrets):
+    """Keep a request until its session ends. One of the store is never taken for one of this controller."""
+    session = decision["session"]["id"]
+    if decision["outcome"] == "failed":
         kept.forget(session)
     elif not asked.queued or asked.is_checked:
         kept.keep(session, asked.request, files)

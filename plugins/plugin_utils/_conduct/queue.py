@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Any, Iterator, List
+from typing import Any, Iterator, List, Sequence
 
 from ...module_utils._core import arrival
 from ...module_utils._core.constants import RELOCATE
@@ -19,7 +19,7 @@ from ...module_utils._planning.request import Request
 from ...module_utils._planning.variable import SCHEDULE
 from .. import _notification as notification
 from .._holder import holder, is_gone, login
-from .._kept_requests import EndedFolders
+from .._kept_requests import EndedFolders, KeptRequests, NotRequestedError
 from .launch import launch
 from .losses import clean, fence
 from .placed import Asked
@@ -106,9 +106,7 @@ class _Pass:
                 self.has_changed = True
         # Before the queue, which gets what they do not need.
         own = [session for session in listed if session["requested_here"]]
-        moving = self._fenced(own, lost, reports)
-        healing, refused = checked_sessions([*moving, *healing_sessions(own)], play.head)
-        play.warn(*refused)
+        healing = [*self._fenced(own, lost, reports), *self._requested(healing_sessions(own))]
         for session in healing:
             self._launch(session)
         self._launch_what_fits(self._recent.of("", ()) if healing or finished else reports)
@@ -125,7 +123,10 @@ class _Pass:
 
     def _fenced(self, own: List[Json], lost: List[Json], reports: Reports) -> List[Json]:
         """The sessions that move now: their lost agents are fenced."""
-        by_id = {session["id"]: session for session in own if session["request"]}
+        moving = {loss["id"] for loss in lost if loss["action"] == RELOCATE}
+        by_id = {
+            one["id"]: one for one in self._requested([one for one in own if one["id"] in moving and one["request"]])
+        }
         found = []
         for loss in lost:
             if loss["action"] == "stay":
@@ -138,6 +139,26 @@ class _Pass:
             except ComputeError as error:
                 self._play.show([f"Session {loss['name']} was {UNMOVED}{error.message}"])
         return found
+
+    def _requested(self, sessions: Sequence[Json]) -> List[Json]:
+        """The sessions that this controller has requested as the store has them. The others are left alone, and each is shown."""
+        kept, found = KeptRequests(self._play.artifacts), []
+        known, refused = checked_sessions(sessions, self._play.head)
+        self._play.warn(*refused)
+        for session in known:
+            try:
+                kept.check(session["id"], Request.from_json(session["request"]), self._play.head)
+                found.append(session)
+            except ComputeError as error:
+                self._left_alone(session, error)
+        return found
+
+    def _left_alone(self, session: Json, error: ComputeError) -> None:
+        """A changed request of a session that waits is a failure; one of another controller is no part of this pass."""
+        if session["state"] == PENDING and not isinstance(error, NotRequestedError):
+            self._failures.append(f"{session['name']}: {error.message}")
+        else:
+            self._play.show([error.message])
 
     def _write_metrics(self) -> None:
         """Write what the pass leaves behind. A command about another session does not write it: that user may not be permitted to."""
@@ -171,8 +192,7 @@ class _Pass:
         tried: List[str] = []
         while True:
             decided = self._call("decide", **options, tried=tried, agents=reports.agents)
-            fitting, refused = checked_sessions(decided["fitting"], self._play.head)
-            self._play.warn(*refused)
+            fitting = self._requested(decided["fitting"])
             if not self._play.check:
                 remove(self._play, reports, decided["remove"])
             for session in fitting:

@@ -66,8 +66,7 @@ def undo(play: Play, placed: Placed, plan: Plan) -> None:
         own = SessionIdentity.of(former, artifacts, check=False)
         play.tried_on_each(former.agents, "containers.followed", lambda agent: _part(former, own, agent))
         own.keep({}, play.route_to(plan.main.agent), check=False, diff=False)
-    if kept.files(plan.session.id):
-        kept.keep(plan.session.id, request, kept.files(plan.session.id))
+    kept.keep(plan.session.id, request, kept.files(plan.session.id))
 
 
 def difference(placed: Placed, plan: Plan) -> Json:

@@ -13,9 +13,14 @@ from pathlib import Path
 import pytest
 from samples import SESSION, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import FOLDER, EndedFolders, KeptRequests
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import (
+    FOLDER,
+    EndedFolders,
+    KeptRequests,
+    NotRequestedError,
+)
 
 PATH = "~/keys/token"
 ASKED = request(secrets=[{"name": "token", "file": PATH}], command="train")
@@ -59,10 +64,12 @@ def test_another_request_of_the_store_is_refused(kept: KeptRequests, changes: di
         kept.check(SESSION, other, "head1")
 
 
-def test_a_session_of_another_controller_gets_no_secret(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="was not requested by this controller"):
-        KeptRequests(str(tmp_path)).check(SESSION, ASKED, "head1")
-    KeptRequests(str(tmp_path)).check(SESSION, request(), "head1")
+@pytest.mark.parametrize("stored", [ASKED, request()])
+def test_a_session_that_this_controller_has_not_requested_is_left_alone(stored: Request, tmp_path: Path) -> None:
+    with pytest.raises(
+        NotRequestedError, match=r"^Session train is left alone: this controller has not requested it \("
+    ):
+        KeptRequests(str(tmp_path)).check(SESSION, stored, "head1")
 
 
 def test_the_requests_of_another_user_are_refused_before_a_session_is_placed(

@@ -26,6 +26,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.launch im
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.phases import containers_of
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.placed import Asked
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
 from ansible_collections.cluster.compute.plugins.plugin_utils._transfer_watch import TERMINAL
 
 ASKED = request(cluster_size=2, cluster_mode="multi-node")
@@ -297,6 +298,7 @@ def test_a_head_that_lets_a_session_be_placed_again_for_ever_is_not_obeyed(tmp_p
 @pytest.mark.parametrize(("queued", "retry"), [("", False), (PLAN.session.id, True)])
 def test_a_lost_connection_keeps_the_place_of_a_session_of_the_queue(queued: str, retry: bool, tmp_path: Path) -> None:
     play = playing(tmp_path, containers=lambda host, _args: LOST if host == "b" else {"changed": True})
+    KeptRequests(str(tmp_path)).keep(PLAN.session.id, ASKED, {})
     with pytest.raises(SessionError):
         launch(play, Asked(ASKED, SETTINGS, queued=queued), Reports(AGENTS))
     [recorded] = changes_of(play)
@@ -324,6 +326,7 @@ def test_a_repair_that_fails_keeps_what_runs(tmp_path: Path) -> None:
 def test_a_session_of_the_queue_that_cannot_be_launched_is_an_error(tmp_path: Path) -> None:
     failed = {"failed": True, "outcome": "failed", "session": FAILED, "reason": "no folder", "msg": "no folder."}
     play = playing(tmp_path, **{"session.place": failed})
+    KeptRequests(str(tmp_path)).keep(PLAN.session.id, ASKED, {})
     with pytest.raises(ComputeError, match="no folder"):
         launch(play, Asked(ASKED, SETTINGS, queued=PLAN.session.id), Reports(AGENTS))
     assert [name for _host, name, _args in play.asked] == ["session.place"]

@@ -17,12 +17,7 @@ from conducted import conducted, options_of
 from samples import SESSION, exactly, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
-    ComputeError,
-    EngineError,
-    InputError,
-    StateError,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._steps import session
@@ -33,7 +28,11 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place imp
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.placed import Asked, Placed
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Avoided, Reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._holder import _machine
-from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import FOLDER, KeptRequests
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import (
+    FOLDER,
+    KeptRequests,
+    NotRequestedError,
+)
 
 ASKED = request(cluster_size=2, environment={"A": "<% rank %>"})
 
@@ -96,7 +95,7 @@ def test_people_learn_what_is_decided(outcome: str, deploys: bool, tmp_path: Pat
     )
 
 
-@pytest.mark.parametrize(("outcome", "left"), [("placed", []), ("pending", [".requests", "train"])])
+@pytest.mark.parametrize(("outcome", "left"), [("placed", [".requests"]), ("pending", [".requests", "train"])])
 def test_a_folder_of_an_ended_session_goes_when_the_next_is_placed(
     outcome: str, left: list[str], tmp_path: Path
 ) -> None:
@@ -280,7 +279,7 @@ def test_the_path_of_a_secret_stays_on_the_controller_while_the_session_waits(tm
 @pytest.mark.parametrize("given", [{}, GIVEN])
 def test_a_waiting_session_of_another_controller_gets_no_file_of_this_one(given: Json, tmp_path: Path) -> None:
     play = asking(answer("placed"), folder=tmp_path, **given)
-    with pytest.raises(InputError, match="has secrets and was not requested by this controller"):
+    with pytest.raises(NotRequestedError, match="this controller has not requested it"):
         ask(play, SECRET, queued=SESSION)
     assert play.asked == []
 
@@ -302,10 +301,14 @@ def test_a_plan_of_the_head_with_a_further_secret_is_refused(outcome: str, tmp_p
         ask(asking(answer(outcome, plan=made), folder=tmp_path))
 
 
-def test_a_request_that_needs_nothing_more_is_forgotten(tmp_path: Path) -> None:
-    ask(asking(answer("pending"), folder=tmp_path))
+@pytest.mark.parametrize("outcome", ["pending", "placed", "repair", "running"])
+def test_a_request_is_kept_until_its_session_ends(outcome: str, tmp_path: Path) -> None:
+    ask(asking(answer(outcome), folder=tmp_path))
     assert os.listdir(tmp_path / FOLDER) == [SESSION]
-    ask(asking(answer("placed"), folder=tmp_path))
+    # A pass takes it from the store, and finds it unchanged.
+    ask(asking(answer(outcome), folder=tmp_path), queued=SESSION)
+    assert os.listdir(tmp_path / FOLDER) == [SESSION]
+    ask(asking(answer("failed"), folder=tmp_path), queued=SESSION)
     assert os.listdir(tmp_path / FOLDER) == []
 
 

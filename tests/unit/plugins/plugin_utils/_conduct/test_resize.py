@@ -29,6 +29,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.launch im
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.placed import Asked
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.resize import asked_again
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests, NotRequestedError
 
 ASKED = request(cluster_size=3, cluster_mode="multi-node")
 # What another login may read of it.
@@ -158,13 +159,18 @@ def test_a_controller_without_the_keys_changes_nothing(tmp_path: Path) -> None:
 
 def test_scale_takes_all_settings_but_the_size_from_the_head(tmp_path: Path) -> None:
     known = {"id": PLAN.session.id, "state": "RUNNING", "on_failure": "keep", "request": ASKED.to_json()}
-    found, session = asked_again(playing(tmp_path, {}, **{"sessions.request": known}), "train", 7)
+    play = playing(tmp_path, {}, **{"sessions.request": known})
+    with pytest.raises(NotRequestedError, match=r"^Session train is left alone: this controller has not requested it"):
+        asked_again(play, "train", 7)
+    KeptRequests(str(tmp_path)).keep(PLAN.session.id, ASKED, {})
+    found, session = asked_again(play, "train", 7)
     assert (found.size, found.image, session) == (7, ASKED.image, PLAN.session.id)
 
 
 def test_scale_does_not_know_which_role(tmp_path: Path) -> None:
     asked = request(roles=[{"name": "worker"}])
     known = {"id": PLAN.session.id, "state": "RUNNING", "on_failure": "keep", "request": asked.to_json()}
+    KeptRequests(str(tmp_path)).keep(PLAN.session.id, asked, {})
     with pytest.raises(StateError, match="train has roles: set the size of a role in its session file"):
         asked_again(playing(tmp_path, {}, **{"sessions.request": known}), "train", 7)
 

@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import pl
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import session as restarting
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import variables
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.session import restart
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests, NotRequestedError
 
 ASKED = request(cluster_size=3, cluster_mode="multi-node")
 PLAN = plan(ASKED, "abb")
@@ -41,7 +42,8 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def playing(folder: Path, stored: Json | None = None, check: bool = False, **given: Any) -> Any:
-    """Two hosts on which the session runs, and lacks what is stopped."""
+    """Two hosts on which the session runs, and lacks what is stopped. This controller has requested it."""
+    KeptRequests(str(folder)).keep(PLAN.session.id, ASKED, {})
 
     def decision(outcome: str) -> Json:
         return {
@@ -132,3 +134,11 @@ def test_what_cannot_be_restarted_is_refused(tmp_path: Path, stored: Json, given
     with pytest.raises(InputError, match=exactly(message)):
         restart(play)
     assert stopped(play) == {}
+
+
+def test_a_session_that_this_controller_has_not_requested_is_left_alone(tmp_path: Path) -> None:
+    play = playing(tmp_path)
+    KeptRequests(str(tmp_path)).forget(PLAN.session.id)
+    with pytest.raises(NotRequestedError, match=r"^Session train is left alone: this controller has not requested it"):
+        restart(play)
+    assert (stopped(play), options_of(play, "session.place")) == ({}, [])
