@@ -10,10 +10,8 @@ import posixpath
 import re
 import socket
 import tarfile
-import time
-from collections import deque
 from contextlib import contextmanager, suppress
-from typing import Any, Callable, Deque, Iterable, Iterator, Sequence, Tuple
+from typing import Any, Callable, Iterator, Sequence, Tuple
 
 from .._core import label
 from .._core.constants import RUNTIME_PATH
@@ -22,73 +20,7 @@ from .._core.errors import ConflictError, EngineError, visible
 from .._core.waiting import deadline_in, retry_until, wait_until
 from .archives import Entry, pack
 from .connection import Connection
-
-MIB = 1 << 20
-# A frame of a log: one byte for the stream, three unused bytes, four bytes for the length (API, "Attach to a container").
-_HEADER = 8
-
-
-class Pieces:
-    """A file over an iterator of bytes: takes no more pieces than are read."""
-
-    def __init__(self, pieces: Iterable[bytes]) -> None:
-        self._pieces = iter(pieces)
-        self._rest = b""
-
-    def read(self, size: int) -> bytes:
-        """The next ``size`` bytes; fewer at the end."""
-        have, count = [self._rest], len(self._rest)
-        while count < size:
-            piece = next(self._pieces, None)
-            if piece is None:
-                break
-            have.append(piece)
-            count += len(piece)
-        whole = b"".join(have)
-        self._rest = whole[size:]
-        return whole[:size]
-
-    def drain(self) -> None:
-        """Read the rest and drop it."""
-        for _piece in self._pieces:
-            self._rest = b""
-
-
-def unframed(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """A container's output without the frames that separate its two streams."""
-    stream = Pieces(pieces)
-    while True:
-        header = stream.read(_HEADER)
-        if len(header) < _HEADER:
-            return
-        yield stream.read(int.from_bytes(header[4:], "big"))
-
-
-def until(pieces: Iterable[bytes], deadline: float) -> Iterator[bytes]:
-    """The pieces that arrive before a time of the monotonic clock."""
-    for piece in pieces:
-        if time.monotonic() >= deadline:
-            return
-        yield piece
-
-
-def last(pieces: Iterable[bytes], most: int) -> bytes:
-    """The last lines in at most ``most`` bytes; if lines are left out, the first line says so."""
-    kept: Deque[bytes] = deque()
-    size, cut = 0, False
-    for piece in pieces:
-        kept.append(piece)
-        size += len(piece)
-        while size - len(kept[0]) > most:
-            size -= len(kept.popleft())
-            cut = True
-    whole = b"".join(kept)
-    if not cut and size <= most:
-        return whole
-    _broken, _end, lines = whole[-most:].partition(b"\n")
-    amount = b"%g MiB" % (most / MIB) if most >= MIB else b"%d KiB" % (most >> 10)
-    return b"(only the last %s of this log)\n" % amount + (lines or whole[-most:])
-
+from .streams import Answers, Pieces, last, reading, unframed, until
 
 MOST_LINKS = 8
 # Attempts to read a file that a program writes.
@@ -98,7 +30,7 @@ _READING = 2.0
 HTTP_NOT_FOUND = 404
 CHUNK = 1 << 16
 # No more is read of a file, whatever an image or a container's user has put in its place.
-LONGEST_FILE = MIB
+LONGEST_FILE = 1 << 20
 # A program of the runtime with a script, and the script's exit code if there is no such file.
 _BUSYBOX = RUNTIME_PATH + "/bin/busybox"
 _SHELL, _ABSENT = (_BUSYBOX, "sh", "-c"), 44
@@ -107,8 +39,10 @@ _SHELL, _ABSENT = (_BUSYBOX, "sh", "-c"), 44
 BUSY_SWARM = 90.0
 _BUSY_SWARM = re.compile("attaching to network failed.*context deadline exceeded")
 _BEING_REMOVED = "is already in progress"
+# Seconds for what PID 1 confirms: longer than it waits for it (60), and than it takes to unpack it (60).
+CONFIRMATION = 150.0
 # No more is kept of a log.
-LONGEST_LOG = 4 * MIB
+LONGEST_LOG = 4 << 20
 
 
 class _ReadError(EngineError):
@@ -118,13 +52,6 @@ class _ReadError(EngineError):
 def _may_have_ended(error: Exception) -> bool:
     """The container may end before this program starts, or while it reads. One that is paused stays so."""
     return isinstance(error, (ConflictError, _ReadError)) and " is paused" not in str(error)
-
-
-def _reading(answer: Any, stream: Any) -> Callable[[int], bytes]:
-    """How output is read: the SDK has read the headers through a buffer, which can hold the first bytes of the output."""
-    response = getattr(getattr(answer, "_response", None), "raw", None)
-    read: Callable[[int], bytes] = getattr(getattr(getattr(response, "_fp", None), "fp", None), "read1", stream.recv)
-    return read
 
 
 class ContainerRequests(Connection):
@@ -192,8 +119,8 @@ class ContainerRequests(Connection):
             # The SDK's own call holds the whole log in memory, or waits without a deadline.
             answer = client._get(client._url("/containers/{0}/logs", identity), params=params, stream=True)
             client._raise_for_status(answer)
-            pieces = until(answer.iter_content(CHUNK), deadline)
-            text = last(unframed(pieces), most).decode("utf-8", "replace")
+            pieces = until(unframed(answer.iter_content(CHUNK)), deadline)
+            text = last(pieces, most).decode("utf-8", "replace")
             # A connection whose answer is not read to its end is not used again.
             answer.close()
         return visible(text)
@@ -253,8 +180,8 @@ class ContainerRequests(Connection):
             with suppress(socket.timeout):
                 if data:
                     stream.sendall(data)
-                read = _reading(answer, stream)
-                output = last(unframed(until(iter(lambda: read(CHUNK), b""), deadline)), most)
+                read = reading(answer, stream)
+                output = last(until(unframed(iter(lambda: read(CHUNK), b"")), deadline), most)
                 # The engine has the exit code a moment after the end of the output.
                 found = wait_until(ended, deadline)
         finally:
@@ -270,25 +197,29 @@ class ContainerRequests(Connection):
     def standard_input(self, identity: str, subject: str = "") -> Iterator[Callable[..., None]]:
         """A function that sends bytes to the standard input of PID 1. Before the container starts, the engine keeps them for it.
 
-        With an answer, it returns as soon as PID 1 has written that as an error message; an EngineError if the container ends
-        instead. Not every connection can say that its data end: PID 1 must see the end in the data.
+        It returns as soon as PID 1 has confirmed with these words, in an error message, that it has everything: when this end of the
+        connection closes, an engine may drop what it has not passed on (Docker 28.5). An EngineError if the container ends instead.
+        Not every connection can say that its data end: PID 1 must see the end in the data.
         """
         with self._asking("open its standard input", subject) as client:
             answer = client.attach_socket(identity, params={"stdin": 1, "stderr": 1, "stream": 1})
         stream = getattr(answer, "_sock", answer)
-        stream.settimeout(self._timeout)
+        stream.settimeout(CONFIRMATION)
+        read = reading(answer, stream)
+        answers = Answers(unframed(iter(lambda: read(CHUNK), b"")))
 
-        def send(data: bytes, wanted: bytes = b"") -> None:
+        def send(data: bytes, wanted: bytes) -> None:
             with self._asking("pass its files on", subject) as client:
                 stream.sendall(data)
-                read = b""
-                while wanted not in read:
-                    piece = stream.recv(CHUNK)
-                    if not piece:
-                        client.wait(identity, timeout=self._timeout)
-                        message = "%s ended at its start; check its log on that engine."
-                        raise EngineError(message % self._speaker(subject), self.agent)
-                    read += piece
+                try:
+                    if answers.has(wanted, deadline_in(CONFIRMATION)):
+                        return
+                except TimeoutError as error:
+                    message = "%s did not pass on what it was sent within %g s; check the load of that host, and run this again."
+                    raise EngineError(message % (self._speaker(subject), CONFIRMATION), self.agent) from error
+                client.wait(identity, timeout=self._timeout)
+            message = "%s ended at its start; check its log on that engine."
+            raise EngineError(message % self._speaker(subject), self.agent)
 
         try:
             yield send

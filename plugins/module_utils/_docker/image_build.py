@@ -22,6 +22,8 @@ COUNT_TIMEOUT = 10
 _RUNNING = re.compile(r" ---> Running in ([0-9a-f]{12,64})\n?")
 # Lines of the builder itself.
 _BUILDER = re.compile(r" ---> |Step \d+/\d+ : |Removing intermediate container ")
+# The last line of a build. Without it, the image of this name is that of a former build.
+_NAMED = "Successfully tagged "
 
 Listener = Callable[[Mapping[str, Any]], None]
 
@@ -63,12 +65,14 @@ class BuildLog:
 
     def __init__(self) -> None:
         self.container = ""
+        self.is_whole = False
         self.error: Mapping[str, Any] = {}
         self._output = Output()
 
     def add(self, event: Mapping[str, Any]) -> None:
         """Take an event of the engine: https://docs.docker.com/reference/api/engine/, "Build an image"."""
         text = str(event.get("stream") or "")
+        self.is_whole = text.startswith(_NAMED) if text else self.is_whole
         running = _RUNNING.fullmatch(text)
         if running:
             self.container = running.group(1)
@@ -123,7 +127,7 @@ def build(engine: BuildEngine, options: Json) -> str:
     )
     late = "it has not ended within %d s; raise image_build_timeout, or check the network of the agent"
     reason = log.reason() if in_time else late % options["deadline"]
-    image = None if reason else engine.image(options["name"])
+    image = engine.image(options["name"]) if log.is_whole and not reason else None
     if image is None:
         reason = reason or "the engine ended the build early; check the log of that engine"
         raise EngineError(f"{agent or 'The engine'}: {options['name']} cannot be built: {reason}.", agent)

@@ -23,7 +23,7 @@ from .._core.constants import (
     PARALLEL_LOGINS,
     RUNTIME_PATH,
 )
-from .container_requests import Pieces
+from .streams import Pieces
 
 # An image of one layer has these directories, or the links in their place, because programs need them.
 _EMPTY = ("tmp", "var/tmp", "run", "var/run", "dev", "proc", "sys")

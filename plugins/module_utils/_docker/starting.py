@@ -26,6 +26,8 @@ from .secrets import Delivery
 RUNNING = frozenset({"running", "restarting"})
 # Seconds that a container must run to count as started: a container that cannot run ends within this time.
 SETTLE = 0.25
+# What PID 1 writes when it has unpacked its files: receive_files in roles/image/files/init.sh.
+RECEIVED = b"the files of the session have arrived"
 
 # A container of the plan, and as the engine lists it.
 Pair = Tuple[Container, Json]
@@ -72,7 +74,7 @@ class Starting:
                     self._pass_on(pair, lambda: send(folders, CHECKED))
                 if files is not None:
                     archive = archive or files()
-                    self._pass_on(pair, lambda: send(b"%d\n" % len(archive) + archive))
+                    self._pass_on(pair, lambda: send(b"%d\n" % len(archive) + archive, RECEIVED))
         elif not is_started:
             self._power_on(container, listed)
         if self.delivery is not None:

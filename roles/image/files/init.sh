@@ -68,15 +68,16 @@ receive_files() { # the ID in the path is the container's: an image committed fr
         # shellcheck disable=SC3045 # the runtime's shell knows -t
         read -r -t 60 size
         complaint=$("$box" timeout 60 "$box" head -c "${size:-0}" | "$box" tar -x -f - -C / 2>&1 | "$box" tail -n 1)
+        if [ ! -f "$installed" ]; then
+            case $complaint in
+                '' | *'short read'*) say "the files of the session did not arrive; launch the session again" ;;
+                *) say "the files of the session could not be unpacked: ${complaint#tar: }" ;;
+            esac
+            exit 1
+        fi
+        say "the files of the session have arrived" # the sender waits for it: _docker/starting.py
     fi
     exec </dev/null
-    if [ ! -f "$installed" ]; then
-        case $complaint in
-            '' | *'short read'*) say "the files of the session did not arrive; run cluster_session.yml again to repair the session" ;;
-            *) say "the files of the session could not be unpacked: ${complaint#tar: }" ;;
-        esac
-        exit 1
-    fi
 }
 
 find_state() { # sets state, the folder for the progress of this container; each start of the container removes `go`

@@ -144,7 +144,7 @@ def test_a_launch_that_does_not_wait_can_be_repeated_to_wait(controller: Control
     assert "the command ended with exit code 5" in again.message
     assert again.changed == 0
     main = Session(controller, "alone").containers()["main1"]["Id"]
-    assert controller.client.logs(main).decode() == "once\n"
+    assert controller.client.logs(main, stderr=False).decode() == "once\n"
     controller.terminate("alone").check()
 
 
@@ -184,7 +184,7 @@ def test_a_bootstrap_script_runs_before_the_command(controller: Controller) -> N
     }
     controller.play("cluster_session", session_name="prepared", **scripts, **TINY, **PAIR).check()
     main = Session(controller, "prepared").containers()["main1"]["Id"]
-    assert controller.client.logs(main).decode().splitlines() == ["main1 by work", "sub1 by work"]
+    assert controller.client.logs(main, stderr=False).decode().splitlines() == ["main1 by work", "sub1 by work"]
     controller.terminate("prepared").check()
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 from hostile import Choices, assert_one_message, assert_visible, changed_bytes, changed_parts, fuzzed
@@ -18,8 +19,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Resources, User
 from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import parse_status, parse_statuses
 from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import parse_exit
-from ansible_collections.cluster.compute.plugins.module_utils._docker.container_requests import last, unframed
 from ansible_collections.cluster.compute.plugins.module_utils._docker.images import PullCount
+from ansible_collections.cluster.compute.plugins.module_utils._docker.streams import CutError, last, unframed
 from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_result import BatchWait
 from ansible_collections.cluster.compute.plugins.module_utils._planning.growing_log import FollowedLogs
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import _with_new_serial, parse_index
@@ -155,7 +156,11 @@ def test_an_agent_that_answers_otherwise_about_a_command_is_refused(choices: Cho
 def test_a_stream_of_an_engine_has_an_end(choices: Choices) -> None:
     frames = b"\1\0\0\0\0\0\0\5hello\2\0\0\0\0\0\0\3err"
     content = changed_bytes(frames, choices)
-    assert sum(map(len, unframed([content[:9], content[9:]]))) <= len(content)
+    read = 0
+    with suppress(CutError):
+        for piece in unframed([content[:9], content[9:]]):
+            read += len(piece)
+    assert read <= len(content)
     assert len(last([content] * 5, 64)) <= 64 + len(content) + 60
     word, name, reason = _answer(content.decode("utf-8", "replace"), "\1\0")
     assert all(isinstance(text, str) for text in (word, name, reason))

@@ -1,15 +1,17 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers in pieces: read as a file, without their frames, and cut to their last lines."""
+"""Requests for containers: programs in them, their files, and what PID 1 is sent."""
 
 from __future__ import annotations
 
 import io
+import select
 import socket
 import tarfile
-from collections.abc import Iterator
-from contextlib import nullcontext
+import threading
+import time
+from contextlib import nullcontext, suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,73 +20,13 @@ import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
-from ansible_collections.cluster.compute.plugins.module_utils._docker import connection
+from ansible_collections.cluster.compute.plugins.module_utils._docker import connection, container_requests
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError, Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.container_requests import (
-    MIB,
-    Pieces,
-    _reading,
-    last,
-    unframed,
-    until,
-)
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import kill_all
-
-
-def endless() -> Iterator[bytes]:
-    while True:
-        yield b"0123456789"
 
 
 def frame(text: bytes, stream: int = 1) -> bytes:
     return bytes([stream, 0, 0, 0]) + len(text).to_bytes(4, "big") + text
-
-
-def test_no_more_is_taken_than_is_read() -> None:
-    pieces = Pieces(endless())
-    assert pieces.read(3) == b"012"
-    assert pieces.read(9) == b"345678901"
-    assert pieces.read(0) == b""
-
-
-def test_the_end_is_shorter() -> None:
-    pieces = Pieces([b"ab", b"", b"c"])
-    assert [pieces.read(2), pieces.read(2), pieces.read(2)] == [b"ab", b"c", b""]
-
-
-@pytest.mark.parametrize("size", [1, 3, 100])
-def test_frames_however_they_are_cut(size: int) -> None:
-    whole = frame(b"one\n") + frame(b"") + frame(b"two\n", 2)
-    pieces = [whole[start : start + size] for start in range(0, len(whole), size)]
-    assert b"".join(unframed(pieces)) == b"one\ntwo\n"
-
-
-def test_a_frame_that_was_cut_short_ends_it() -> None:
-    assert list(unframed([frame(b"one\n"), frame(b"two\n")[:5]])) == [b"one\n"]
-
-
-def test_a_short_log_is_whole() -> None:
-    assert last([b"one\n", b"two\n"], 8) == b"one\ntwo\n"
-    assert last([], 8) == b""
-
-
-@pytest.mark.parametrize("piece", [1, 7, 4096, 3 * MIB])
-def test_of_a_long_log_the_last_lines_are_kept(piece: int) -> None:
-    whole = b"".join(b"line %d\n" % number for number in range(300000))
-    pieces = (whole[start : start + piece] for start in range(0, len(whole), piece))
-    head, _end, rest = last(pieces, MIB).partition(b"\n")
-    assert head == b"(only the last 1 MiB of this log)"
-    assert whole.endswith(b"\n" + rest)
-    assert MIB - 20 < len(rest) <= MIB
-
-
-def test_a_line_that_is_too_long_is_cut() -> None:
-    assert last([b"x" * MIB, b"y" * MIB], MIB) == b"(only the last 1 MiB of this log)\n" + b"y" * MIB
-
-
-def test_a_stream_without_an_end_is_read_until_the_deadline() -> None:
-    assert last(until(endless(), deadline_in(0.05)), 4096).startswith(b"(only the last 4 KiB of this log)\n")
 
 
 class Torn:
@@ -192,19 +134,6 @@ def test_a_program_that_gets_its_input_and_has_no_end_is_no_success(monkeypatch:
         running(monkeypatch, late).feed("main", ["tar"], b"data", "main1")
 
 
-def test_output_that_arrives_with_the_headers_of_the_answer_is_read() -> None:
-    """The SDK has read the headers through a buffer."""
-    near, far = socket.socketpair()
-    far.sendall(b"HTTP/1.1 101 UPGRADED\r\n\r\n" + frame(b"text"))
-    far.close()
-    buffered = near.makefile("rb")
-    while buffered.readline().strip():
-        pass
-    answer = SimpleNamespace(_response=SimpleNamespace(raw=SimpleNamespace(_fp=SimpleNamespace(fp=buffered))))
-    assert b"".join(unframed(iter(lambda: _reading(answer, near)(4096), b""))) == b"text"
-    near.close()
-
-
 def test_a_listed_container_without_bounded_folders_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     labels = {label.SESSION: "s", label.FOLDERS: "[]"}
     listed = [{"Id": "bounded", "Labels": labels}, {"Id": "free", "Labels": None}]
@@ -296,3 +225,58 @@ def test_a_file_of_a_container_that_has_just_ended_is_read_from_outside(monkeypa
     engine, client = Engine("unix:///nowhere", agent="a"), Ended(0)
     monkeypatch.setattr(engine, "_asking", lambda *_subject: nullcontext(client))
     assert engine.read_file("main", "/run/state", "main1") == b"running\n"
+
+
+class Attached:
+    """A client whose engine, as Docker 28.5, drops what it has not passed on when the other end closes. Its PID 1 reads late."""
+
+    def __init__(self, answer: bytes) -> None:
+        self._near, self._far = socket.socketpair()
+        self._answer, self.got, self.waited = answer, b"", False
+        self._thread = threading.Thread(target=self._pass_on)
+
+    def attach_socket(self, _identity: str, params: dict[str, int]) -> socket.socket:
+        assert params["stdin"]
+        assert params["stderr"]
+        self._thread.start()
+        return self._near
+
+    def wait(self, _identity: str, timeout: float) -> None:
+        self.waited = True
+
+    def _pass_on(self) -> None:
+        time.sleep(0.2)
+        other = select.poll()
+        other.register(self._far, select.POLLRDHUP)
+        self.got = b"" if other.poll(0) else self._far.recv(1 << 16)
+        with suppress(OSError):
+            self._far.sendall(frame(self._answer, 2))
+        self._far.close()
+
+    def sent(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        engine = Engine("unix:///nowhere", agent="a")
+        monkeypatch.setattr(engine, "_asking", lambda *_subject: nullcontext(self))
+        try:
+            with engine.standard_input("main", "main1") as send:
+                send(b"payload!", b"all is here")
+        finally:
+            self._thread.join(60)
+
+
+def test_what_is_sent_to_pid_1_is_confirmed_before_the_stream_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Attached(b"cluster-compute: all is here\n")
+    client.sent(monkeypatch)
+    assert client.got == b"payload!"
+
+
+def test_a_container_that_ends_instead_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Attached(b"something else\n")
+    with pytest.raises(EngineError, match="main1: the engine of a ended at its start"):
+        client.sent(monkeypatch)
+    assert client.waited
+
+
+def test_the_answer_of_pid_1_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(container_requests, "CONFIRMATION", 0.05)
+    with pytest.raises(EngineError, match=r"did not pass on what it was sent within 0\.05 s"):
+        Attached(b"all is here").sent(monkeypatch)

@@ -74,7 +74,14 @@ def test_only_the_builder_names_a_container(text: str) -> None:
 
 
 def test_a_build_that_succeeds_returns_the_id() -> None:
-    assert built(FakeEngine(*stream("E: this was tried again\n"), built=True)) == "sha256:1"
+    events = stream("E: this was tried again\n", "Successfully built 0\n", "Successfully tagged team/train:2\n")
+    assert built(FakeEngine(*events, {"aux": {"ID": "sha256:1"}}, built=True)) == "sha256:1"
+
+
+@pytest.mark.parametrize("texts", [(), ("Step 1/2 : RUN make",), ("Successfully tagged a:1\n", "Step 2/2 : RUN make")])
+def test_a_build_whose_stream_ends_early_is_not_the_former_image_of_its_name(texts: tuple[str, ...]) -> None:
+    with pytest.raises(EngineError, match="the engine ended the build early"):
+        built(FakeEngine(*stream(*texts), built=True))
 
 
 @pytest.mark.parametrize(

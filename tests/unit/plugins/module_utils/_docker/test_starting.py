@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,10 @@ from samples import plan, request
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._docker import starting
+from ansible_collections.cluster.compute.plugins.module_utils._docker.data_folders import CHECKED
 from ansible_collections.cluster.compute.plugins.module_utils._docker.secrets import Delivery
+
+INIT = Path(__file__).resolve().parents[5] / "roles/image/files/init.sh"
 
 
 class Engine:
@@ -34,7 +38,11 @@ class Engine:
 
     @contextmanager
     def standard_input(self, identity: str, _subject: str) -> Iterator[Any]:
-        yield lambda data: self.events.append(f"send {identity} {data.decode()}")
+
+        def send(data: bytes, wanted: bytes) -> None:
+            self.events.append(f"send {identity} {data.decode()}, {wanted.decode()}")
+
+        yield send
 
 
 def test_the_files_are_made_before_the_container_that_they_are_read_from_starts(
@@ -57,11 +65,16 @@ def test_the_files_are_made_before_the_container_that_they_are_read_from_starts(
     assert engine.events == [
         "start main1",
         "make main1",
-        "send main1 3\nall",
+        "send main1 3\nall, the files of the session have arrived",
         "make sub1",
         "start sub1",
-        "send sub1 3\nall",
+        "send sub1 3\nall, the files of the session have arrived",
     ]
+
+
+@pytest.mark.parametrize("words", [starting.RECEIVED, CHECKED])
+def test_pid_1_says_what_is_waited_for(words: bytes) -> None:
+    assert f'say "{words.decode()}"' in INIT.read_text()
 
 
 def test_a_container_that_has_ended_before_it_gets_its_secrets_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
