@@ -18,6 +18,7 @@ from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.listing import newest
 from ..plugin_utils._conduct.play import Play
 from ..plugin_utils._results import cause
+from ..plugin_utils._transfer_watch import TERMINAL
 
 # Seconds between two rounds; for which an agent may be silent; and of the longest run.
 PAUSE, PATIENCE, LONGEST = 2.0, 600.0, 86400.0
@@ -40,12 +41,12 @@ class ActionModule(ConductorAction):
 
 
 def follow(play: Play, asked: Json) -> None:
-    """Show new lines until the session ends. Of a session that has ended, show the logs that the head has kept."""
+    """Show new lines until the session ends, or until nobody reads them, as after C(| head). Of a session that has ended, show the logs that the head has kept."""
     session, wanted, begun = asked["session"], asked["containers"], time.monotonic()
     rounds = _Rounds(play, FollowedLogs(session["id"], wanted, asked["tail"]), agents_of(session, wanted))
     if not rounds.answering:
         _show(play, logs_view(session["logs"], wanted, asked["tail"]))
-    while rounds.answering and time.monotonic() - begun < LONGEST:
+    while rounds.answering and time.monotonic() - begun < LONGEST and not TERMINAL.is_unread:
         _show(play, rounds.news())
         time.sleep(PAUSE if rounds.answering else 0.0)
 

@@ -11,7 +11,7 @@ type: stdout
 short_description: One line for each phase of a launch
 description:
   - Prints a line for each phase of the collection's playbooks with its duration, to standard error.
-  - Prints the text of M(ansible.builtin.debug) tasks as it is, to standard output. So tables are readable, and programs can read JSON.
+  - Prints the text of M(ansible.builtin.debug) tasks as it is, to standard output, each line at once. So tables are readable, and programs can read JSON.
   - On a terminal, the last line shows the phase in progress, the number of agents that have finished, the bytes of an image that is
     pulled, copied or built, and the seconds. In a log, a phase that runs longer than ten seconds prints such a line every ten seconds.
   - A failure is printed once, at the end, as one sentence. A failure that the playbook handles is not printed.
@@ -26,6 +26,7 @@ requirements:
 
 import atexit
 import os
+import select
 import signal
 import sys
 import tempfile
@@ -71,6 +72,7 @@ class _Lasting:
     """A stream whose other end may close, or whose disk may be full: the run goes on without it.
 
     An error would end the thread of Ansible that reads what workers show and return, and the run would wait forever.
+    Each line is there at once, also in a pipe or a file: someone may read it, or stop this run before its end.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -82,6 +84,8 @@ class _Lasting:
     def write(self, text: str) -> None:
         with suppress(OSError):
             self._stream.write(text)
+            if "\n" in text:
+                self._stream.flush()
 
     def flush(self) -> None:
         with suppress(OSError):
@@ -130,6 +134,8 @@ class CallbackModule(DefaultCallback):
         while not self._stopped.wait(1.0):
             with self._lock:
                 now = time.monotonic()
+                if _is_unread(1):
+                    Path(TERMINAL.unread).touch()
                 self._progress.transfers = _transfers(TERMINAL.folder)
                 self._progress.agents = _counted(Path(TERMINAL.agents))
                 self._progress.conducted = _conducted(Path(TERMINAL.phase))
@@ -154,6 +160,7 @@ class CallbackModule(DefaultCallback):
         TERMINAL.folder = tempfile.mkdtemp(prefix="transfers-", dir=constants.DEFAULT_LOCAL_TMP)
         TERMINAL.agents = TERMINAL.folder + "-agents"
         TERMINAL.phase = TERMINAL.folder + "-phase"
+        TERMINAL.unread = TERMINAL.folder + "-unread"
         threading.Thread(target=self._beat, daemon=True).start()
         atexit.register(self._at_exit)
         with suppress(ValueError):  # only the main thread has signals
@@ -280,6 +287,13 @@ def _write(text: str) -> None:
     """Write to the descriptor of standard error, which may have ended: a fork must not copy a held lock."""
     with suppress(OSError):
         os.write(2, text.encode())
+
+
+def _is_unread(descriptor: int) -> bool:
+    """Whether nobody reads a pipe any more."""
+    pipe = select.poll()
+    pipe.register(descriptor, 0)
+    return any(event & select.POLLERR for _descriptor, event in pipe.poll(0))
 
 
 def _transfers(folder: str) -> List[Tuple[int, int]]:

@@ -14,11 +14,16 @@ from controller import PATIENCE, ROOT, Controller
 
 
 def followed(controller: Controller, session: str, path: Path, **variables: Any) -> subprocess.Popen[bytes]:
-    """A command that follows the logs and writes them to a file."""
+    """A command that follows the logs and writes them to a file, with the buffers that Python has there."""
+    with path.open("wb") as output:
+        return following(controller, session, output, **variables)
+
+
+def following(controller: Controller, session: str, output: Any, **variables: Any) -> subprocess.Popen[bytes]:
     command = controller.command("session_logs", session_name=session, session_logs_follow=True, **variables)
     environment = {**controller.environment, "ANSIBLE_STDOUT_CALLBACK": "cluster.compute.progress"}
-    with path.open("wb") as output:
-        return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
+    del environment["PYTHONUNBUFFERED"]
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
 
 
 def wait_for(path: Path, text: str) -> None:

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 from pathlib import Path
 
 from controller import PATIENCE, Controller
-from followed_logs import followed, wait_for
+from followed_logs import followed, following, wait_for
 
 TICKS = "n=0; while :; do n=$((n + 1)); echo tick $n; sleep 1; done"
 
@@ -21,10 +22,16 @@ def test_logs_are_followed_until_the_session_ends_or_ctrl_c(controller: Controll
         followed(controller, "ticking", whole),
         followed(controller, "ticking", sub, session_logs_containers="sub1"),
     ]
+    unread = following(controller, "ticking", subprocess.PIPE)
     interrupted = followed(controller, "ticking", stopped)
     wait_for(stopped, "main1: tick 1\n")
     interrupted.send_signal(signal.SIGINT)
     assert interrupted.wait(PATIENCE) == 99
+    # As `| head`: the first line is read, and the pipe is closed.
+    assert unread.stdout
+    assert unread.stdout.readline()
+    unread.stdout.close()
+    assert unread.wait(PATIENCE) == 0
     last = stopped.read_text().count("main1: tick ")
     wait_for(whole, f"main1: tick {last + 5}\n")
     controller.terminate("ticking").check()

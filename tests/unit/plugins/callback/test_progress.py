@@ -16,7 +16,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.callback.progress import CallbackModule, task_facts
+from ansible_collections.cluster.compute.plugins.callback.progress import (
+    CallbackModule,
+    _is_unread,
+    _Lasting,
+    task_facts,
+)
 
 # Python ignores what a signal raises in such a hook. Ansible forks a worker for each task.
 SWALLOWED = """
@@ -115,3 +120,23 @@ def test_a_text_of_an_agent_has_no_control_characters_on_the_terminal(
     monkeypatch.setattr(callback, "_display", SimpleNamespace(display=lambda text, **_more: shown.append(text)))
     callback._print(["agent1: \x1b]0;title\x07 \x9b2J \u202e"], error)
     assert shown == ["agent1: \\x1b]0;title\\x07 \\x9b2J \\u202e"]
+
+
+def test_each_line_is_in_a_pipe_at_once() -> None:
+    """Python keeps up to 8 KiB for a pipe or a file, and loses them at SIGTERM."""
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb", buffering=0) as read, os.fdopen(writer, "w") as stream:
+        lasting: Any = _Lasting(stream)
+        lasting.write("main1: step 1\n")
+        os.set_blocking(reader, False)
+        assert read.read(99) == b"main1: step 1\n"
+
+
+def test_a_pipe_that_nobody_reads_is_noticed(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    assert not _is_unread(writer)
+    os.close(reader)
+    assert _is_unread(writer)
+    os.close(writer)
+    with (tmp_path / "file").open("w") as file:
+        assert not _is_unread(file.fileno())
