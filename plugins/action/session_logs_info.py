@@ -41,7 +41,10 @@ class ActionModule(ConductorAction):
 
 
 def follow(play: Play, asked: Json) -> None:
-    """Show new lines until the session ends, or until nobody reads them, as after C(| head). Of a session that has ended, show the logs that the head has kept."""
+    """Show new lines until the session ends, or until nobody reads them, as after ``| head``.
+
+    Of a session that has ended, show the logs that the head has kept.
+    """
     session, wanted, begun = asked["session"], asked["containers"], time.monotonic()
     rounds = _Rounds(play, FollowedLogs(session["id"], wanted, asked["tail"]), agents_of(session, wanted))
     if not rounds.answering:

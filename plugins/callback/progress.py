@@ -11,7 +11,8 @@ type: stdout
 short_description: One line for each phase of a launch
 description:
   - Prints a line for each phase of the collection's playbooks with its duration, to standard error.
-  - Prints the text of M(ansible.builtin.debug) tasks as it is, to standard output, each line at once. So tables are readable, and programs can read JSON.
+  - Prints the text of M(ansible.builtin.debug) tasks as it is, to standard output, and each line at once. So tables are readable,
+    and programs can read JSON.
   - On a terminal, the last line shows the phase in progress, the number of agents that have finished, the bytes of an image that is
     pulled, copied or built, and the seconds. In a log, a phase that runs longer than ten seconds prints such a line every ten seconds.
   - A failure is printed once, at the end, as one sentence. A failure that the playbook handles is not printed.
