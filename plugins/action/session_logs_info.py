@@ -41,7 +41,7 @@ class ActionModule(ConductorAction):
 
 
 def follow(play: Play, asked: Json) -> None:
-    """Show new lines until the session ends, or until nobody reads them, as after ``| head``.
+    """Show new lines until the session ends, or until no one reads them, as after ``| head``.
 
     Of a session that has ended, show the logs that the head has kept.
     """

@@ -291,7 +291,7 @@ def _write(text: str) -> None:
 
 
 def _is_unread(descriptor: int) -> bool:
-    """Whether nobody reads a pipe any more."""
+    """Whether a pipe has no reader any more."""
     pipe = select.poll()
     pipe.register(descriptor, 0)
     return any(event & select.POLLERR for _descriptor, event in pipe.poll(0))

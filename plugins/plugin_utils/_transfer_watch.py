@@ -29,7 +29,7 @@ class Terminal:
 
     ``folder`` takes a file for each host on which a transfer is in progress: the bytes that have arrived, and all or 0.
     ``agents`` is a file for a task that works on many agents: how many have ended, and all. ``phase`` is a file for a task with
-    phases of its own: the phase in progress. The file ``unread`` appears when nobody reads standard output any more.
+    phases of its own: the phase in progress. The file ``unread`` appears when no one reads standard output any more.
     """
 
     clear: str = ""
