@@ -42,6 +42,7 @@ from ansible import constants
 from ansible.plugins.callback.default import CallbackModule as DefaultCallback
 
 from ..module_utils._core.errors import SessionError, visible
+from ..module_utils._planning.role_placement import IMPOSSIBLE
 from ..plugin_utils._progress import CLEAR, Conducted, Progress, TaskFacts
 from ..plugin_utils._transfer_watch import TERMINAL
 
@@ -203,7 +204,9 @@ class CallbackModule(DefaultCallback):
         message = facts.get("msg", "")
         lines = message if isinstance(message, list) else str(message).split("\n")
         self._print(self._progress.end(time.monotonic()))
-        self._print([str(line) for line in lines], result=True)
+        for line in map(str, lines):
+            # No end of another session starts it: somebody has to act.
+            self._print([line], error=line.startswith("Session ") and IMPOSSIBLE in line, result=True)
 
     @_brief
     def v2_runner_on_skipped(self, result: Any) -> None:

@@ -25,6 +25,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.request 
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
 
 GIB = 1 << 30
+# What a session waits for that empty agents could not hold.
+NEVER = "no host can hold this as they are: largest free when empty %s; add a host or ask for less"
 SESSION = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGtra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tr alice@laptop"
 LAUNCH = "0b7f5a3e-58a1-4f0b-9f35-6a4f2d8f3a10"

@@ -27,6 +27,7 @@ from .._planning.policy_rules import check_policy, check_waiting, in_permitted_g
 from .._planning.request import Request
 from .._planning.request_checks import check_group
 from .._planning.resizing import added_since, is_resize
+from .._planning.role_placement import never_fits
 from .adoption import rebuilt_plan
 from .awaited import REPLACED, awaited, check_awaited
 from .listing import Observed
@@ -268,10 +269,12 @@ def _enqueue(store: Store, request: Request, context: Context) -> Row:
 
 def _take_turn(store: Store, row: Row, request: Request, context: Context, is_new: bool) -> Decision:
     """Place the session if it is its turn. A session that cannot be launched is recorded only if it was queued."""
+    if is_new and (context.refuses_impossible or context.site.queue.refuse_impossible):
+        _check_possible(request, context)
     turns = Turns(store, context, [(row, request)])
     placement = turns.outcome(row.id)
     if isinstance(placement, Shortfall):
-        if placement.is_final and is_new:
+        if placement.is_final and not placement.is_impossible and is_new:
             raise EngineError(f"Session {row.name} cannot be launched: {placement.reason}.")
         if is_new:
             waiting = [one for one in store.live({states.PENDING}) if one.owner == row.owner and one.id != row.id]
@@ -290,6 +293,14 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context, is_ne
     store.change(row, states.SCHEDULED, context.now, f"placed on {', '.join(plan.agents)}")
     store.change(row, states.PREPARING, context.now, f"launch {plan.session.launch}")
     return Decision("placed", row, plan)
+
+
+def _check_possible(request: Request, context: Context) -> None:
+    """Refuse a session that no end of other sessions can start. A session that waits already keeps waiting: agents change."""
+    never = never_fits(request.demand(), context.agents)
+    if never:
+        text = "Session %s cannot be launched: the agents could not hold it even without other sessions (%s); %s."
+        raise EngineError(text % (request.name, never, "ask for less, or add agents"))
 
 
 def _wait(store: Store, row: Row, reason: str) -> Decision:

@@ -36,7 +36,8 @@ class Context:
     ``now`` is in seconds since the epoch, ``lease`` in seconds. ``takeover`` is the launch of a controller that is known
     to be gone. ``site`` is the policy of the site. ``kept`` is the ID of the session that the controller's folder of this name
     belongs to, if there is one. ``queued`` is the ID of a session that waits or runs: none takes its place if it has ended. With
-    ``relocates``, the lost agents of the session are fenced: it may move. ``requester`` is the login of this process on the head.
+    ``refuses_impossible``, a new session that the agents could never hold is refused. With ``relocates``, the lost
+    agents of the session are fenced: it may move. ``requester`` is the login of this process on the head.
     """
 
     agents: Tuple[Agent, ...]
@@ -48,6 +49,7 @@ class Context:
     kept: str = ""
     queued: str = ""
     relocates: bool = False
+    refuses_impossible: bool = False
     site: SitePolicy = field(default_factory=SitePolicy)
     requester: Requester = field(default_factory=Requester.of_this_process)
 

@@ -21,6 +21,7 @@ from .._core.reports import Agent, RdmaPort
 from .capacity import Demand, FreeCapacity, kernel_bounds, kernel_room, kernel_shortfall
 
 _SHOWN_REASONS = 8
+NO_AGENT = "no agent can hold it: "
 _UNDESIGNATED = "is not among the designated agents"
 
 
@@ -35,10 +36,14 @@ class Placement:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Why nothing was placed, for people. ``is_final``: waiting does not change it."""
+    """Why nothing was placed, for people. ``is_final``: the end of no session changes it.
+
+    ``is_impossible``: the agents as they are could not hold it if they held nothing else; another agent could.
+    """
 
     reason: str
     is_final: bool = False
+    is_impossible: bool = False
 
 
 def free_of(agent: Agent, bookings: Iterable[Resources]) -> FreeCapacity:
@@ -257,7 +262,7 @@ def _assign(demand: Demand, counts: Mapping[str, int], free: Mapping[str, FreeCa
 
 def _no_agent(refused: Mapping[str, str]) -> str:
     lines = ["{} {}".format(*pair) for pair in sorted(refused.items())]
-    return f"no agent can hold it: {listed(lines)}" if lines else "the inventory has no agent"
+    return NO_AGENT + listed(lines) if lines else "the inventory has no agent"
 
 
 def _shortfall(

@@ -124,6 +124,7 @@ class QueueRules:
     share_weight: float = _limit(_number, 0.0)
     size_weight: float = _limit(_number, 0.0)
     half_life: float = _limit(_positive, 7 * 86400.0)
+    refuse_impossible: bool = _limit(check_boolean, False)
     shares: Mapping[str, float] = field(default_factory=dict, metadata={"rule": _shares})
 
 

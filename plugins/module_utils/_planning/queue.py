@@ -16,7 +16,7 @@ from .capacity import Demand, FreeCapacity
 from .fair_share import score
 from .placement import Placement, Shortfall, free_of
 from .policy import QueueRules
-from .role_placement import place
+from .role_placement import impossible, never_fits, place
 
 STRICT = "strict"
 BACKFILL = "backfill"
@@ -94,7 +94,7 @@ def take_turns(
     for entry in in_order(queue, policy.rules, now):
         reason = entry.waits(now) or decision.blocked(entry) or held(entry)
         if reason:
-            yield entry, Shortfall(reason)
+            yield entry, decision.impossible(entry.demand) or Shortfall(reason)
             continue
         found = decision.place(entry.demand)
         if isinstance(found, Shortfall):
@@ -115,6 +115,7 @@ class _Decision:
         remembered = lru_cache(maxsize=None)
         self._on_unused: Place = remembered(lambda demand: place(demand, agents, unused))
         self._on_unkept: Place = remembered(lambda demand: place(demand, agents, free))
+        self._never: Callable[[Demand], str] = remembered(lambda demand: never_fits(demand, agents))
         self._agents = agents
         self._free = {name: one.copy() for name, one in free.items()}
         self._kept: List[QueueEntry] = []
@@ -152,8 +153,16 @@ class _Decision:
                 return f"waits behind {other.name}, which comes first: {reason}"
         return ""
 
+    def impossible(self, demand: Demand) -> Shortfall | None:
+        """What a session waits for that the agents could not hold if they held nothing else; None if they could."""
+        never = self._never(demand)
+        return impossible(never) if never else None
+
     def explained(self, entry: QueueEntry, shortfall: Shortfall) -> Shortfall:
         """Why a session does not fit. If it lacks only room that is kept for others, the reason names them."""
+        never = self.impossible(entry.demand)
+        if never:
+            return never
         rivals = self._rivals_of(entry.demand)
         kept = [other.name for other in self._kept if other.demand.resource_groups & rivals]
         if not kept:

@@ -19,6 +19,7 @@ from .._core.model import Resources
 from .._core.reports import Agent, GpuSharing, HostNetwork
 from .capacity import Demand, FreeCapacity
 from .placement import (
+    NO_AGENT,
     Placement,
     Shortfall,
     excluded,
@@ -34,6 +35,7 @@ from .placement import place as place_alike
 
 # Orders of roles that are tried: all of three roles.
 _MOST_ORDERS = 6
+IMPOSSIBLE = "no host can hold this as they are"
 Free = Mapping[str, FreeCapacity]
 
 
@@ -98,6 +100,12 @@ def never_fits(demand: Demand, agents: Sequence[Agent]) -> str:
     ready = [_idle(agent) for agent in agents]
     found = place(demand, ready, {agent.name: free_of(agent, ()) for agent in ready})
     return found.reason if isinstance(found, Shortfall) else ""
+
+
+def impossible(never: str) -> Shortfall:
+    """What a session waits for that the agents could never hold, for the reason that ``never_fits`` gives."""
+    lacking = "largest free when empty " + never if " free" in never else never.replace(NO_AGENT, "")
+    return Shortfall(f"{IMPOSSIBLE}: {lacking}; add a host or ask for less", is_impossible=True)
 
 
 def _idle(agent: Agent) -> Agent:

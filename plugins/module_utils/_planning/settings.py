@@ -177,6 +177,11 @@ SETTINGS: Tuple[Variable, ...] = (
         "fail_when_pending",
         "Fail, with exit code 2, if the session is PENDING. It stays in the queue. For scripts that read the exit code.",
     ),
+    flag(
+        "refuse_impossible",
+        "Refuse a session that the agents could not hold even without other sessions. By default, it is PENDING until another agent "
+        "is added.",
+    ),
     whole(
         "launch_timeout",
         600,

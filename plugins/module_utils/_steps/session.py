@@ -11,7 +11,6 @@ from typing import Sequence
 
 from .._agents.swarm_plan import read_agents
 from .._core.documents import Json, decoded
-from .._core.errors import EngineError
 from .._core.states import ERROR, LIVE, PENDING, RUNNING
 from .._head.details import ended_apps
 from .._head.scheduler import Decision
@@ -21,7 +20,6 @@ from .._head.transitions import Change, carry_out
 from .._head.turns import Context
 from .._head.upkeep import keep_pass
 from .._planning.request import Request
-from .._planning.role_placement import never_fits
 from .step import Head
 
 
@@ -38,6 +36,7 @@ def place(
     takeover: str = "",
     queued: str = "",
     relocates: bool = False,
+    refuse_impossible: bool = False,
     before: Sequence[Json] = (),
 ) -> Json:
     """Place a session, or find out that it waits, runs or must be repaired: C(outcome), and C(plan) if it has a place.
@@ -54,6 +53,7 @@ def place(
         kept=kept,
         queued=queued,
         relocates=relocates,
+        refuses_impossible=refuse_impossible,
     )
     with Store.opened(head.directory, read_only=head.check) as store:
         for other in before:
@@ -66,9 +66,6 @@ def _placed(store: Store, request: Request, context: Context, folders: Sequence[
     live = store.ids({PENDING, RUNNING})
     keep_pass(store, context.holder, context.now + context.lease)
     decision = launched(store, request, context)
-    # The transaction is undone: nothing of the session is recorded.
-    if decision.is_new and decision.verdict == "pending":
-        _check_possible(request, context)
     ended = [store.get(session) for session in sorted(live - store.ids(LIVE))]
     return {
         **({"failed": True, "msg": decision.reason} if decision.verdict == "failed" else {}),
@@ -80,15 +77,6 @@ def _placed(store: Store, request: Request, context: Context, folders: Sequence[
         "ended_folders": store.ended(folders),
         "ended_apps": ended_apps(decision.plan, context.agents) if decision.plan else [],
     }
-
-
-def _check_possible(request: Request, context: Context) -> None:
-    """Refuse a session that no end of other sessions can start. A session that waits already keeps waiting: agents change."""
-    never = never_fits(request.demand(), context.agents)
-    if never:
-        remedy = "ask for less, or add agents"
-        text = "Session %s cannot be launched: the agents could not hold it even without other sessions (%s); %s."
-        raise EngineError(text % (request.name, never, remedy))
 
 
 def _shown(decision: Decision) -> Json:

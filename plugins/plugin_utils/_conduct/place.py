@@ -90,6 +90,7 @@ def _options(asked: Asked, reports: Reports) -> Json:
         "queue_age_bound": asked.setting("queue_age_bound"),
         "lease": lease,
         "holder": holder(),
+        **({"refuse_impossible": True} if asked.setting("refuse_impossible") else {}),
         **({"relocates": True} if asked.relocates else {}),
         **({"before": [request.to_json() for request in asked.before]} if asked.before else {}),
     }

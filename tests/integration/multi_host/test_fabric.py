@@ -88,10 +88,11 @@ def test_a_session_on_one_host_with_a_fabric(agents: Agents) -> None:
 
 
 @pytest.mark.usefixtures("fabric")
-def test_a_fabric_that_no_host_has_is_refused(agents: Agents) -> None:
-    refused = agents.launch("nowhere", session_agents=["agent3"], session_agents_policy="strict", session_fabric=True)
-    assert refused.code
-    assert "agent3 has no agent_fabric for session_fabric" in refused.message
+def test_a_session_waits_for_a_fabric_that_no_host_has(agents: Agents) -> None:
+    strict = {"session_agents": ["agent3"], "session_agents_policy": "strict", "session_fabric": True}
+    shown = " ".join(agents.launch("nowhere", "--check", **strict).check().text.split())
+    assert "no host can hold this as they are: " in shown
+    assert "agent3 has no agent_fabric for session_fabric" in shown
 
 
 @pytest.mark.usefixtures("fabric")

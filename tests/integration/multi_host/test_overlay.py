@@ -148,10 +148,10 @@ def test_an_encrypted_network_carries_all_traffic_or_the_launch_fails(agents: Ag
     assert agents.held() == {name: [] for name in NAMES}
 
 
-def test_a_session_that_the_agents_could_never_hold_is_refused_with_its_reason(agents: Agents) -> None:
-    refused = agents.launch("too-large", **{**SIX, "session_cluster_size": 7})
-    assert refused.code == 2
-    assert "the agents could not hold it even without other sessions" in refused.message
-    assert "together they hold 6 of 7 containers" in refused.message
-    assert "too-large" not in [name for name, _state in agents.states()]
+def test_a_session_that_the_agents_could_never_hold_waits_with_its_reason(agents: Agents) -> None:
+    waits = agents.launch("too-large", **{**SIX, "session_cluster_size": 7}).check()
+    shown = " ".join(waits.text.split())
+    assert "Session too-large is PENDING: no host can hold this as they are: largest free when empty" in shown
+    assert "together they hold 6 of 7 containers; add a host or ask for less." in shown
+    agents.terminate("too-large").check()
     assert agents.held() == {name: [] for name in NAMES}

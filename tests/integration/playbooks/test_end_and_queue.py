@@ -73,19 +73,25 @@ def test_the_name_is_free_again(controller: Controller) -> None:
     assert "There is no live session ends: nothing to end." in again.text
 
 
-def test_a_session_that_the_agents_could_never_hold_is_refused(controller: Controller) -> None:
-    """It is refused whatever other sessions hold, and nothing of it is recorded. A session that waits already keeps waiting."""
-    refused = controller.launch("giant", session_cluster_size=3, session_cpus=30)
-    assert refused.code == 2
-    assert refused.message == (
+def test_a_session_that_no_host_can_hold_waits_for_one_that_can(controller: Controller) -> None:
+    """Whatever other sessions hold. With session_refuse_impossible, nothing of it is recorded."""
+    giant = {"session_cluster_size": 3, "session_cpus": 30}
+    refused = controller.launch("giant", session_refuse_impossible=True, **giant)
+    assert (refused.code, refused.message) == (
+        2,
         "Session giant cannot be launched: the agents could not hold it even without other sessions (localhost: needs 90 CPUs, "
-        "64 free); ask for less, or add agents."
+        "64 free); ask for less, or add agents.",
     )
     assert controller.everything() == ({}, {}, [])
-    assert "giant" not in [row[0] for row in controller.rows()]
-    assert "is PENDING" in controller.launch("smaller", agent_schedulable=False).check().text
-    shrunk = controller.launch("smaller", agent_cpus=0.1).check()
-    assert "Session smaller is PENDING: localhost: needs 0.2 CPUs" in shrunk.text
+    waits = " ".join(controller.launch("giant", **giant).check().text.split())
+    assert (
+        "Session giant is PENDING: no host can hold this as they are: largest free when empty localhost: needs 90 CPUs, 64 free; "
+        "add a host or ask for less." in waits
+    )
+    assert "Session giant: CANCELLED" in controller.terminate("giant").check().text
+    shrunk = " ".join(controller.launch("smaller", agent_cpus=0.1).check().text.split())
+    assert "largest free when empty localhost: needs 0.2 CPUs" in shrunk
+    assert "RUNNING" in controller.launch("smaller").check().text
     controller.terminate("smaller").check()
 
 

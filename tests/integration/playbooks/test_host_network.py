@@ -122,10 +122,10 @@ def test_what_cannot_be_is_refused(controller: Controller, variables: dict[str, 
     assert rule in refused.message
 
 
-def test_more_containers_than_agents_are_refused(controller: Controller) -> None:
-    wide = {"session_cluster_size": 2}
-    refused = controller.launch("wide", session_network="host", **wide)
-    assert "session_network: host needs 2 agents, 1 is eligible" in refused.message
+def test_more_containers_than_agents_wait_for_another_agent(controller: Controller) -> None:
+    waits = controller.launch("wide", "--check", session_network="host", session_cluster_size=2).check()
+    shown = " ".join(waits.text.split())
+    assert "no host can hold this as they are: session_network: host needs 2 agents, 1 is eligible" in shown
 
 
 def test_a_check_shows_the_plan_and_the_end_leaves_nothing(controller: Controller) -> None:

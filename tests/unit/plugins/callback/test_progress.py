@@ -140,3 +140,14 @@ def test_a_pipe_that_nobody_reads_is_noticed(tmp_path: Path) -> None:
     os.close(writer)
     with (tmp_path / "file").open("w") as file:
         assert not _is_unread(file.fileno())
+
+
+def test_a_session_that_no_host_can_hold_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No end of another session starts it, so somebody has to act."""
+    shown: list[tuple[str, object]] = []
+    callback: Any = CallbackModule()
+    display = SimpleNamespace(display=lambda text, color=None, **_more: shown.append((text, color)))
+    monkeypatch.setattr(callback, "_display", display)
+    lines = ["Session giant is PENDING: no host can hold this as they are: x.", "Session small is PENDING: x."]
+    callback._show({"msg": lines})
+    assert shown == [(lines[0], "red"), (lines[1], None)]

@@ -24,6 +24,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.errors impor
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import RdmaPort
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules, SitePolicy
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import ssh_port
 
 A, B = agent("a"), agent("b")
@@ -218,16 +219,25 @@ def test_a_folder_that_is_not_there_is_refused_and_nothing_is_recorded(store: St
     assert launch(store, asked, context(replace(A, paths={"/data": True}))).verdict == "placed"
 
 
-def test_a_session_with_rdma_is_refused_by_agents_with_roce_and_uses_infiniband(store: Store) -> None:
+def test_a_session_with_rdma_waits_while_agents_have_roce_and_uses_infiniband(store: Store) -> None:
     roce = replace(A, rdma_ports=(RdmaPort("mlx5_0:1", "Ethernet", True),))
     reason = "a has no port for session_rdma: mlx5_0:1 is RoCE, which works only with session_fabric or session_network: host"
-    message = "Session train cannot be launched: no agent can hold it: %s." % reason
-    with pytest.raises(EngineError, match=exactly(message)), store.transaction():
-        launch(store, request(rdma=True), context(roce))
-    assert store.states() == {}
+    waits = launch(store, request(rdma=True), context(roce))
+    assert (waits.verdict, waits.reason) == (
+        "pending",
+        f"no host can hold this as they are: {reason}; add a host or ask for less",
+    )
     infiniband = replace(A, rdma_ports=(RdmaPort("mlx5_0:1", "InfiniBand", True),))
     made = plan_of(launch(store, request(rdma=True), context(infiniband)))
     assert made.main.environment["UCX_NET_DEVICES"] == "mlx5_0:1"
+
+
+def test_a_policy_refuses_what_the_agents_could_never_hold(store: Store) -> None:
+    site = SitePolicy(queue=QueueRules(refuse_impossible=True))
+    with pytest.raises(EngineError, match="could not hold it even without other sessions"), store.transaction():
+        launch(store, request(cpus=5), context(A, site=site))
+    assert store.states() == {}
+    assert launch(store, request(cpus=5), context(A)).verdict == "pending"
 
 
 def test_sessions_side_by_side_share_nothing(store: Store) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import GIB, agent
+from samples import GIB, NEVER, agent, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Resources
 from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
@@ -119,6 +119,39 @@ SMALL, BIG = waiting("small", 2), waiting("big", 6, since=NOW - 20)
 def test_whose_turn_it_is(queue: list[QueueEntry], used: int, policy: Policy | None, expected: str) -> None:
     result = turn(SMALL, *queue, used=used, policy=policy)
     assert (result.reason if isinstance(result, Shortfall) else "") == expected
+
+
+ROLES = [{"name": "ps", "size": 1, "cpus": 1}, {"name": "worker", "size": 2, "cpus": 5}]
+
+
+@pytest.mark.parametrize("policy", [Policy(), Policy(STRICT), Policy(BACKFILL, age_bound=15)])
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"cluster_size": 3, "cpus": 3}, "a: needs 9 CPUs, 8 free"),
+        ({"cluster_size": 3, "cpus": 4, "cluster_mode": "multi-node"}, "a: needs 12 CPUs, 8 free"),
+        (
+            {"cluster_size": 3, "cpus": 4, "cluster_mode": "multi-node", "strategy": "spread"},
+            "a: needs 12 CPUs, 8 free",
+        ),
+        ({"cpus": 9, "agents": ["a"], "agents_policy": "strict"}, "a: needs 9 CPUs, 8 free"),
+        ({"roles": ROLES}, "role worker: a: needs 10 CPUs, 8 free"),
+        ({"roles": ROLES, "cluster_mode": "multi-node"}, "role worker: a: needs 10 CPUs, 8 free"),
+    ],
+)
+def test_what_no_agent_can_hold_says_so_wherever_it_is_in_the_queue(
+    asked: dict[str, object], reason: str, policy: Policy
+) -> None:
+    """It blocks nothing, waits behind nothing, and another agent starts it."""
+    demand = request(**asked).demand()
+    giant = QueueEntry("id-giant", "giant", 10, NOW - 20, demand)
+    for used in (0, 7):
+        waits = turn(giant, waiting("first", 4, since=1), used=used, policy=policy)
+        assert waits == Shortfall(NEVER % reason, is_impossible=True)
+    assert isinstance(turn(waiting("mine", 1), giant, policy=policy), Placement)
+    assert isinstance(turn(giant, agents=(AGENT, agent("b", cpus=16)), policy=policy), Placement) == (
+        asked.get("agents_policy") != "strict"
+    )
 
 
 @given(

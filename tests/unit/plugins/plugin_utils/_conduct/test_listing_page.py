@@ -75,7 +75,7 @@ def test_the_page_shows_what_is_free_and_who_has_it(few: Json) -> None:
 def test_a_waiting_session_has_its_turn_and_its_reason(few: Json) -> None:
     text = _Reader(sessions_page(page_of(few))).text
     assert "1giantdave20 × 4 CPUs, 8gpriority 10" in text
-    assert "node1: needs 80 CPUs, 4 free" in text
+    assert "no host can hold this as they are: largest free when empty node1: needs 80 CPUs, 16 free" in text
     [waiting] = [session for session in few["sessions"] if session["state"] == "PENDING"]
     expected = {**few, "sessions": [{**waiting, "reason": "no room; it starts by 18:30"}]}
     assert re.search(r"Starts byReason1giant.*\d18:30no room", _Reader(sessions_page(page_of(expected))).text)

@@ -142,25 +142,46 @@ def test_a_session_that_is_pending_is_a_failure_if_that_is_asked_for(check: bool
     assert placed.outcome == "placed"
 
 
-def test_what_the_agents_could_never_hold_is_refused_and_not_recorded(tmp_path: Path) -> None:
-    small = {"name": "a", "capacity": {"millicpus": 1000, "memory": 8 << 30}}
-    large = {"name": "a", "capacity": {"millicpus": 2000, "memory": 8 << 30}}
+def small(cpus: int, name: str = "a") -> Json:
+    return {"name": name, "capacity": {"millicpus": 1000 * cpus, "memory": 8 << 30}}
 
-    def work(*agents: Json, check_mode: bool = False) -> str:
-        head = Head(str(tmp_path / "state"), check_mode)
-        return str(session.place(head, ASKED.to_json(), agents, {})["outcome"])
 
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_what_the_agents_could_never_hold_waits_for_another_agent(check_mode: bool, tmp_path: Path) -> None:
+    head = Head(str(tmp_path / "state"), check_mode)
+    waits = session.place(head, ASKED.to_json(), [small(1)], {})
+    assert (waits["outcome"], waits["reason"]) == (
+        "pending",
+        "no host can hold this as they are: largest free when empty a: needs 2 CPUs, 1 free; add a host or ask for less",
+    )
+    # An agent that does not answer might hold it.
+    unknown = session.place(head, ASKED.to_json(), [small(1), {"name": "b", "reachable": False}], {})
+    assert unknown["reason"] == "a: needs 2 CPUs, 1 free; b cannot be reached"
+    assert session.place(head, ASKED.to_json(), [small(1), small(2, "b")], {})["outcome"] == "placed"
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_what_the_agents_could_never_hold_is_refused_and_not_recorded_if_that_is_asked_for(
+    check_mode: bool, tmp_path: Path
+) -> None:
     message = (
         "Session train cannot be launched: the agents could not hold it even without other sessions (a: needs 2 CPUs, 1 free); "
         "ask for less, or add agents."
     )
-    for check_mode in (True, False):
-        with pytest.raises(EngineError, match=exactly(message)):
-            work(small, check_mode=check_mode)
-    # An agent that does not answer might hold it. Then it waits, also when the agents that are left could not.
-    assert work(small, {"name": "b", "reachable": False}) == "pending"
-    assert work(small) == "pending"
-    assert work(large) == "placed"
+    head = Head(str(tmp_path / "state"), check_mode)
+    with pytest.raises(EngineError, match=exactly(message)):
+        session.place(head, ASKED.to_json(), [small(1)], {}, refuse_impossible=True)
+    if not check_mode:
+        assert session.place(head, ASKED.to_json(), [small(1)], {})["is_new"]
+        # A session that waits already keeps waiting: agents change.
+        assert session.place(head, ASKED.to_json(), [small(1)], {}, refuse_impossible=True)["outcome"] == "pending"
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+def test_the_head_is_asked_to_refuse_what_cannot_be_held_by_a_setting(refuses: bool, tmp_path: Path) -> None:
+    play = asking(answer("pending"), folder=tmp_path)
+    ask(play, refuse_impossible=refuses)
+    assert options_of(play, "session.place")[0].get("refuse_impossible", False) is refuses
 
 
 def test_check_mode_counts_the_sessions_that_the_command_would_launch_first(tmp_path: Path) -> None:
