@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Iterator, NoReturn
 
 # Python runs this program isolated. What it shares with the command is in the directory beside its own.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "command"))
@@ -47,6 +47,8 @@ VARIABLES = (
     "torchrun_nodes torchrun_restarts wait"
 )
 TEMPLATE = re.compile(r"\{\{|\{%|\{#|#jinja2:")
+# What stands for itself in no text of YAML between quotes, or ends it.
+UNPRINTABLE = re.compile(r"[^ !#-\[\]-~]")
 _NAME, _SIZE = argument("name", type=check_name), argument("size", type=int)
 _WORDS, _ON = argument("words", nargs=argparse.REMAINDER), argument("--on", type=check_hosts)
 _COPY, _ALL = (_NAME, _ON, argument("path")), argument("--all", action="store_true")
@@ -134,12 +136,40 @@ def chosen(words: list[str]) -> dict[str, object]:
             values["session_" + name] = json.loads(text) if is_json else text
             written = json.dumps(values, ensure_ascii=False)
             written.encode()
+            # Raises for what is nested too deeply to be written.
+            as_yaml(values)
+            keys = list(keys_of(values))
         except (ValueError, RecursionError) as error:
             raise MisuseError("%s: the value cannot be read: %s" % (name, error)) from None
         # Escapes of JSON can write the characters of a template, too.
         if TEMPLATE.search(written):
             raise MisuseError("%s: the value must not contain {{, {%%, {# or #jinja2:" % name)
+        if any(key.startswith("__ansible") for key in keys):
+            raise MisuseError("%s: no key of the value may begin with __ansible" % name)
     return values
+
+
+def keys_of(value: object) -> Iterator[str]:
+    """The keys of all dictionaries in a value of JSON. Ansible decrypts or decodes a value by a key such as __ansible_vault."""
+    if isinstance(value, dict):
+        yield from value
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from keys_of(part)
+
+
+def as_yaml(value: object) -> str:
+    """A value of JSON as YAML on one line, in ASCII. Ansible decodes no text of YAML between quotes, and templates none with the tag.
+
+    Ansible would take a text with the tag for the number, date or truth that it looks like. A text with a brace looks like none.
+    """
+    if isinstance(value, dict):
+        return "{%s}" % ", ".join("%s: %s" % (as_yaml(key), as_yaml(part)) for key, part in value.items())
+    if isinstance(value, list):
+        return "[%s]" % ", ".join(map(as_yaml, value))
+    if isinstance(value, str):
+        quoted = '"%s"' % UNPRINTABLE.sub(lambda found: "\\U%08x" % ord(found[0]), value)
+        return "!unsafe " + quoted if "{" in value else quoted
+    return json.dumps(value)
 
 
 def numbers(owner: str) -> dict[str, int]:
@@ -153,8 +183,8 @@ def numbers(owner: str) -> dict[str, int]:
 
 def play(config: dict[str, str], playbook: str, variables: dict[str, object]) -> int:
     """Run a playbook with these variables, and no other input of the caller: neither environment nor standard input."""
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="cluster-session-", suffix=".json") as file:
-        json.dump(variables, file)
+    with tempfile.NamedTemporaryFile("w", encoding="ascii", prefix="cluster-session-", suffix=".yml") as file:
+        file.write("---\n" + "".join("%s: %s\n" % (name, as_yaml(value)) for name, value in variables.items()))
         file.flush()
         path = Path(config["playbooks"]) / (playbook + ".yml")
         own = [part for name in config.get("variables_files", "").split() for part in ("-e", "@" + name)]

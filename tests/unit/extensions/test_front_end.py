@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 from cluster_compute.words import MisuseError
 
 PROGRAM = Path(__file__).resolve().parents[3] / "extensions/front_end/cluster_session.py"
@@ -310,6 +311,11 @@ def test_ssh_reads_the_configuration_that_is_printed(
         "mounts=[",
         'environment={"A": "\\ud800"}',
         "environment=" + "[" * 100000,
+        "environment=" + "[" * 700 + "]" * 700,
+        'image={"__ansible_vault": "$ANSIBLE_VAULT;1.1;AES256\\n62"}',
+        'environment={"A": {"B": {"__ansible_unsafe": "x"}}}',
+        'mounts=[{"source": [{"__ansible_type": "x"}]}]',
+        'mounts=[{"\\u005f_ansible_vault": "x"}]',
     ],
 )
 def test_no_other_variable_and_no_template_is_passed(front_end: ModuleType, word: str) -> None:
@@ -327,17 +333,29 @@ def test_values_arrive_as_they_were_written(
     config = {"playbooks": str(tmp_path / "playbooks"), "ansible_playbook": str(program), "inventory": "hosts"}
     mounts = [{"source": "/data/a", "target": "/data", "mode": "ro"}]
     command = "echo 'ü: #1' \"$HOME\"\n- !vault x"
-    values = front_end.chosen(["command=" + command, "mounts=" + json.dumps(mounts), "per_agent=1", "wait=9"])
+    odd = 'a"b\\c\x00\x07\x85\u2028\ufeff😀 #: !x *y &z <<'
+    environment: dict[str, object] = {odd: odd, "<<": "<<", "N": 3, "F": 1.5, "T": True, "O": None, "{": "{x}"}
+    environment.update({text: text for text in ("", "yes", "1", "0x1f", "1.5", "1:30", "2020-01-01", "~", "=", "null")})
+    words = ["command=" + command, "mounts=" + json.dumps(mounts), "per_agent=1", "wait=9"]
+    values = front_end.chosen([*words, "environment=" + json.dumps(environment)])
     monkeypatch.setenv("ANSIBLE_STRATEGY", "mine")
     assert front_end.play(config, "cluster_session", values) == 0
     assert "ANSIBLE_" not in (tmp_path / "shown.env").read_text()
-    shown.rename(tmp_path / "shown.json")
-    assert DataLoader().load_from_file(str(tmp_path / "shown.json")) == {
+    assert DataLoader().load_from_file(str(shown)) == {
+        "session_environment": environment,
         "session_command": command,
         "session_mounts": mounts,
         "session_per_agent": "1",
         "session_wait": "9",
     }
+
+
+def test_no_text_of_a_caller_is_a_template_or_encrypted_for_ansible(front_end: ModuleType) -> None:
+    """Also if a check of the front end should miss it: the texts are written as data."""
+    value = {"a": "{{ 1 + 1 }}", "b": ["$ANSIBLE_VAULT;1.1;AES256"], "c": {"d": "!vault x"}}
+    loader = DataLoader()
+    read = loader.load("---\nvalue: %s\n" % front_end.as_yaml(value))
+    assert Templar(loader).template(read) == {"value": value}
 
 
 def test_an_interrupt_during_the_start_of_a_program_is_passed_on(
