@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 _PLUGINS = Path(__file__).parents[1]
 _PYTHON, _INTERPRETER = "/usr/bin/python3", re.compile(r"/[A-Za-z0-9@%+=:,./_-]+")
-# Keys that a host must not set in a result: they add hosts to the inventory, or variables to the host.
-_OF_ANSIBLE = ("add_host", "add_group", "ansible_facts")
 # Exit codes: the host has neither (EX_TEMPFAIL in sysexits.h), or the shell cannot run or find the Python.
 _ABSENT = (75, 126, 127)
 # Both run on the host, in any Python 3. What they use must belong to the same user: others may own the directories above it.
@@ -128,8 +126,6 @@ def _parsed(done: Json) -> Json:
     except ValueError:
         found = None
     if isinstance(found, dict):
-        return {
-            name: value for name, value in found.items() if not name.startswith("_ansible_") and name not in _OF_ANSIBLE
-        }
+        return {name: value for name, value in found.items() if not name.startswith("_ansible_")}
     said = {"module_stdout": done["stdout"], "module_stderr": done["stderr"]}
     return {"failed": True, "rc": done["rc"] or None, **said}

@@ -147,6 +147,8 @@ def _values(container: Member | Container, local_rank: int, hosts: List[str], gp
 def _compiled(environment: Mapping[str, str]) -> Compiled:
     """The templates of the variables. The optimizer is off: it would evaluate constant expressions here, at every check."""
     sandbox = BoundedSandbox(undefined=StrictUndefined, optimized=False, **_MARKS)
+    # No documented name is among them, and from functions such as lipsum, expressions have left earlier sandboxes.
+    sandbox.globals.clear()
     templates = {}
     for name, text in environment.items():
         with _refused(name, text):

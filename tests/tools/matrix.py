@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-OLDEST = ("cryptography==40.0.0", "distlib==0.4.2", "docker==7.1.0", "jinja2==3.1.0", "paramiko==2.11.0")
+OLDEST = ("cryptography==40.0.0", "distlib==0.4.2", "docker==7.1.0", "jinja2==3.1.6", "paramiko==2.11.0")
 TOOLS = ("hypothesis", "jsonschema", "pytest", "PyYAML")
 SESSION = ("tests/integration/playbooks/test_session.py", "tests/integration/playbooks/test_views.py")
 INSTALLED = ("tests/integration/test_installed_collection.py",)

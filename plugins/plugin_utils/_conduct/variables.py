@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
-from typing import Any, Dict, List, Mapping, Sequence, Set
+from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
 
 from ansible.release import __version__
 from ansible.utils.vars import load_extra_vars
+from jinja2 import __version__ as jinja_version
 
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, InputError
@@ -49,7 +50,7 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Jso
 
     Raises InputError, which names the variable, and ComputeError for a release of Ansible that is not safe.
     """
-    check_release(__version__)
+    check_release(__version__, jinja_version)
     _check_leftover(load_extra_vars(action._loader))
     given = _values(action, entry_point, task_vars)
     values = asked = _merged(given, other or {})
@@ -214,12 +215,22 @@ def make_requests(values: Json, count: int) -> List[Request]:
     return requests
 
 
-def check_release(version: str) -> None:
-    """Refuse the releases of ansible-core that evaluate templates in text that hosts return (CVE-2024-11079)."""
-    numbers = tuple(int(number) for number in re.findall(r"[0-9]+", version)[:3])
+def check_release(version: str, jinja: str) -> None:
+    """Refuse the releases of ansible-core that evaluate templates in text that hosts return (CVE-2024-11079).
+
+    And those of Jinja2 whose sandbox lets the expressions of a user read the environment of this process (CVE-2025-27516).
+    """
+    numbers = _numbers(version)
+    if _numbers(jinja) < (3, 1, 6):
+        message = "Jinja2 %s has CVE-2025-27516, which lets sessions read the environment of this machine; install 3.1.6 or newer."
+        raise ComputeError(message % jinja)
     if numbers < (2, 17, 7) or numbers == (2, 18, 0):
         message = "ansible-core %s has CVE-2024-11079, which lets hosts run code on this machine; install 2.17.7, 2.18.1 or newer."
         raise ComputeError(message % version)
+
+
+def _numbers(version: str) -> Tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"[0-9]+", version)[:3])
 
 
 def _check_leftover(extra_vars: Json) -> None:

@@ -62,6 +62,22 @@ def test_a_module_asks_the_engine_of_the_host_it_runs_on(
     assert "docker_host" not in action.step("store.provide", {}, task_vars)
 
 
+def test_an_answer_of_a_host_adds_no_host_and_no_variable() -> None:
+    """A task with C(run_once) gives the facts of one host to all of them. Where a host's Python is, Ansible finds itself."""
+    task = SimpleNamespace(delegate_to=None, async_val=0, environment=[])
+    action: Any = Asked(task, NO_PIPELINING, None, None, SimpleNamespace(template=lambda text: text), None)
+    facts = {
+        "agent_users": ["mallory"],
+        "ansible_connection": "local",
+        "discovered_interpreter_python": "/usr/bin/python3",
+    }
+    answer = {"swarm": {}, "add_host": {"host_name": "x"}, "add_group": "x", "ansible_facts": facts}
+    action._execute_module = lambda *_arguments, **_options: dict(answer)
+    found = action.step("swarm.describe", {}, {})
+    kept = {"discovered_interpreter_python": "/usr/bin/python3"}
+    assert {name: found.get(name) for name in answer} == {**dict.fromkeys(answer), "swarm": {}, "ansible_facts": kept}
+
+
 def test_the_options_of_a_module_are_not_written_to_the_system_log() -> None:
     """A plan has the user's environment, and every user of a host may be able to read its system log."""
     task = SimpleNamespace(check_mode=False, diff=False, args={}, async_val=0, delegate_to=None)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -328,12 +329,12 @@ def test_a_pattern_has_the_characters_of_names() -> None:
 @pytest.mark.parametrize("version", ["2.16.14", "2.17.6", "2.17.0rc1", "2.18.0", "2.18.0rc2"])
 def test_a_vulnerable_ansible_core_is_refused(version: str) -> None:
     with pytest.raises(ComputeError, match=r"ansible-core .* has CVE-2024-11079, .*; install .*\.$"):
-        check_release(version)
+        check_release(version, "3.1.6")
 
 
 @pytest.mark.parametrize("version", ["2.17.7", "2.17.14", "2.18.1", "2.19.0", "2.20.0.dev0", "3.0"])
 def test_other_releases_of_ansible_core_are_accepted(version: str) -> None:
-    check_release(version)
+    check_release(version, "3.1.6")
 
 
 @pytest.mark.parametrize(
@@ -382,3 +383,11 @@ def test_apps_are_of_the_environment_that_has_the_image_of_the_running_session(
         "other": {"versions": {"1": "site/lab:1"}},
     }
     assert variables._environment_of_running({"session_image": given}, table) == found
+
+
+@pytest.mark.parametrize(
+    ("version", "is_refused"), [("3.1.5", True), ("3.0.99", True), ("3.1.6", False), ("3.2.0rc1", False)]
+)
+def test_a_release_of_jinja_with_a_hole_in_its_sandbox_is_refused(version: str, is_refused: bool) -> None:
+    with pytest.raises(ComputeError, match="CVE-2025-27516") if is_refused else nullcontext():
+        check_release("2.18.1", version)
