@@ -26,6 +26,7 @@ ADDRESS = re.compile(r"(?ai)(?:(\w[\w.-]*)@)?(\[)?(\w[\w.-]*|[\da-f:]*:[\da-f:]*
 EMPTY = "# Hosts that run sessions: docs/agents.md describes their variables.\nagents:\n  hosts:\n"
 # The second part is the indentation of the first host.
 GROUP = re.compile(r"^agents:\n(?: *#.*\n)*( +)hosts:\n(?=(?: *(?:#.*)?\n)*(?:(\1 +)\S)?)", re.MULTILINE)
+HOST, HEAD = re.compile(r"""(?: *(?:#.*)?\n)* +["']?(\w[\w.:-]*?)["']?:(?=\s)"""), re.compile(r"^head:", re.MULTILINE)
 
 
 def hosts(asked: argparse.Namespace) -> int:
@@ -80,16 +81,35 @@ def entries_of(addresses: Sequence[str], name: str = "") -> Dict[str, str]:
 
 
 def with_hosts(text: str, entries: Dict[str, str], *, head: bool = False) -> str:
-    """An inventory with further agents. All other lines, comments too, stay as they are."""
+    """An inventory with further agents below the others. All other lines, comments too, stay as they are.
+
+    The head keeps the session store and the policy: an inventory without a group C(head) gets one, so that its head stays the same.
+    """
     group = GROUP.search(text)
     indentation = (group[2] or f"{group[1]}  ") if group else "    "
     lines = "".join(indentation + entry for entry in entries.values())
     if known := [name for name in entries if re.search(rf'^ +"?{re.escape(name)}"?:', text, re.MULTILINE)]:
         raise MisuseError(f"{', '.join(known)}: the inventory has it already; hosts provision makes it an agent")
-    if not group or (head and re.search(r"^head:", text, re.MULTILINE)):
+    if not group or (head and HEAD.search(text)):
         raise MisuseError(f"the inventory has another form, or a head already: add the hosts by hand:\n{lines}")
-    text = re.sub(r"(?<!\n)\Z", "\n", f"{text[: group.end()]}{lines}{text[group.end() :]}")
-    return text + (f"head:\n  hosts:\n    {json.dumps(next(iter(entries)))}:\n" if head else "")
+    first = HOST.match(text, group.end()) if group[2] else None
+    end = _end_of_hosts(text, group.end(), indentation) if group[2] else group.end()
+    text = "".join(part if part.endswith("\n") or not part else f"{part}\n" for part in (text[:end], lines, text[end:]))
+    if HEAD.search(text) or (group[2] and not (head or first)):
+        return text
+    return f"{text}head:\n  hosts:\n    {json.dumps(first[1] if first and not head else next(iter(entries)))}:\n"
+
+
+def _end_of_hosts(text: str, start: int, indentation: str) -> int:
+    """Where the last line ends that belongs to a host."""
+    end = place = start
+    for line in text[start:].splitlines(keepends=True):
+        place += len(line)
+        if line.startswith(indentation) and line.strip():
+            end = place
+        elif line.strip() and not line.lstrip().startswith("#"):
+            break
+    return end
 
 
 def init(asked: argparse.Namespace) -> int:

@@ -52,7 +52,7 @@ from .forms import (
 )
 from .model import App, Container, Mount, Network, Plan, Port, Role, Secret, Session, User
 from .names import check_owner, check_session_name
-from .report_rules import DECIDED, DECISION, EXAMINATION, IMAGE, LOGS, LOSSES, PROBE, REPORT, STATUS, UNREACHED
+from .report_rules import DECIDED, DECISION, EXAMINATION, IMAGE, LOGS, LOSSES, PROBE, REPORT, STATUS, STORE, UNREACHED
 from .topology import members
 from .value_rules import check_image, check_public_key
 
@@ -122,6 +122,11 @@ def probe(document: Json, agent: str) -> Json:
 def status(document: Json, agent: str) -> Json:
     """An agent's answer about the command of a session. Raises ComputeError if it is none."""
     return _checked(STATUS, document, "answer", agent)
+
+
+def store(document: Json, agent: str) -> Json:
+    """What an agent has of a head. Raises ComputeError if the answer does not say so."""
+    return _checked(STORE, dict(document.get("store") or {"sessions": 0, "policy": False}), "answer", agent)
 
 
 def image(document: Json, agent: str) -> Json:

@@ -222,6 +222,9 @@ REPORT = {
     "rdma_ports": [Whole(**_RDMA_PORT)],
 }
 
+# What an agent has of a head.
+STORE = Whole(sessions=AMOUNT, policy=a_flag)
+
 # The examination of an agent by the doctor: all that its checks read.
 UNREACHED = Whole(name=AGENT, reachable=a_flag, reason=a_text)
 EXAMINATION = Whole(

@@ -45,6 +45,20 @@ def read_document(folder: str) -> Json:
     return document
 
 
+def has_policy(folder: str) -> bool:
+    """Whether there is a file of the policy for the store in this folder, readable or not."""
+    return os.path.lexists(policy_path(folder))
+
+
+def check_presence(folder: str) -> None:
+    """Raise StateError without a policy, for a site that launches nothing without limits."""
+    if not has_policy(folder):
+        message = (
+            "The head has no policy %s, and session_policy is required: nothing is launched. Check the head, or %s."
+        )
+        raise StateError(message % (policy_path(folder), _REMEDY), folder)
+
+
 def read_policy(folder: str) -> SitePolicy:
     return parse_policy(read_document(folder))
 

@@ -212,6 +212,13 @@ SETTINGS: Tuple[Variable, ...] = (
         "V(backfill) lets a later session start if an earlier one does not fit, V(strict) does not.",
         read_by=(LAUNCH, SCHEDULE),
     ),
+    choice(
+        "policy",
+        ("optional", "required"),
+        "With V(required), nothing is launched unless the head has a policy of the site. With V(optional), no limits hold "
+        "without a policy.",
+        read_by=(LAUNCH, SCHEDULE),
+    ),
     whole(
         "queue_age_bound",
         3600,

@@ -13,6 +13,7 @@ from .._agents.swarm_plan import read_agents
 from .._core.documents import Json, decoded
 from .._core.states import ERROR, LIVE, PENDING, RUNNING
 from .._head.details import ended_apps
+from .._head.policy_file import check_presence
 from .._head.scheduler import Decision
 from .._head.scheduler import launch as launched
 from .._head.store import Store
@@ -38,11 +39,15 @@ def place(
     relocates: bool = False,
     refuse_impossible: bool = False,
     before: Sequence[Json] = (),
+    policy: str = "optional",
 ) -> Json:
     """Place a session, or find out that it waits, runs or must be repaired: C(outcome), and C(plan) if it has a place.
 
     In check mode, C(before) are the requests of sessions that would be launched first: this transaction places them, too.
+    With the C(policy) V(required), a head without a policy of the site places none.
     """
+    if policy == "required":
+        check_presence(head.directory)
     context = Context.on_head(
         head.directory,
         (queue_policy, queue_age_bound),

@@ -91,6 +91,7 @@ def _options(asked: Asked, reports: Reports) -> Json:
         "lease": lease,
         "holder": holder(),
         **({"refuse_impossible": True} if asked.setting("refuse_impossible") else {}),
+        **({"policy": "required"} if asked.setting("policy") == "required" else {}),
         **({"relocates": True} if asked.relocates else {}),
         **({"before": [request.to_json() for request in asked.before]} if asked.before else {}),
     }

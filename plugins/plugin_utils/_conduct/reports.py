@@ -14,8 +14,9 @@ from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Set, Tup
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ...module_utils._core import arrival
+from ...module_utils._core.constants import STATE_DIR
 from ...module_utils._core.documents import Json
-from ...module_utils._core.errors import ComputeError
+from ...module_utils._core.errors import ComputeError, StateError
 from ...module_utils._core.forms import AGENT
 from ...module_utils._core.model import Plan
 from ...module_utils._core.names import ALL_OWNERS
@@ -46,6 +47,10 @@ _OF_HOST: Mapping[str, str] = {
 _ODD_NAME = (
     "Its name in the inventory has other characters than letters, digits, '.', '_', '-', ':' and '@', or too many; "
     "give it another name, and set ansible_host to its address."
+)
+_MOVED = (
+    "%s has %s in its session store, and the head of this command, %s, has none: name %s in group head of the inventory. If the head "
+    "is to move, end the sessions first, and remove the store and the policy on %s (docs/agents.md)."
 )
 # Seconds for which launches one after the other use the report of an agent on which none of them has done anything.
 RECENT = 30.0
@@ -124,11 +129,28 @@ def collect_reports(
     names = play.names if hosts is None else hosts
     asked = {host: report_options({**_asked_of(play, host), **_set(wanted)}) for host in names}
     with play.phase("inform") if is_shown else nullcontext():
-        answers = play.tried_on_each(names, "report.collect", lambda host: {"options": asked[host]})
+        own = {"store": play.state_dir or STATE_DIR}
+        answers = play.tried_on_each(names, "report.collect", lambda host: {"options": asked[host], **own})
+    _check_head(play.head, answers)
     found = {host: of_result(asked[host], answer) for host, answer in answers.items()}
     return Reports(
         [result["agent"] for result in found.values()], {host: lacks(result) for host, result in found.items()}
     )
+
+
+def _check_head(head: str, answers: Mapping[str, Json]) -> None:
+    """Refuse a head that has no session and no policy if another agent has: the inventory has named that one before."""
+    found = {host: arrival.store(answer, host) for host, answer in answers.items() if not answer.get("failed")}
+    own = found.get(head)
+    for host, other in found.items():
+        sessions = other["sessions"] if own and not own["sessions"] else 0
+        has_policy = bool(own and other["policy"] and not own["policy"])
+        if own and (sessions or has_policy):
+            known = [
+                *([f"sessions that wait or run ({sessions})"] if sessions else []),
+                *(["a policy"] if has_policy else []),
+            ]
+            raise StateError(_MOVED % (host, " and ".join(known), head, host, host), head)
 
 
 class RecentReports:

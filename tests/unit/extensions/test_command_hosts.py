@@ -54,7 +54,41 @@ def test_hosts_are_added_at_the_indentation_and_after_the_end_of_the_inventory(t
     read = inventory("hosts.yml")
     assert sorted(read["agents"]["hosts"]) == ["node1", "node2"]
     assert read["head"]["hosts"] == ["node2"]
-    assert text.rpartition("node1")[2] in Path("hosts.yml").read_text()
+    former, *rest = Path("hosts.yml").read_text().partition('"node2": {')
+    assert "".join([former.rstrip(" "), *rest]).startswith(text.rpartition("# End")[0])
+    assert text.rpartition("node1")[2].partition("\n")[2] in rest[1]
+
+
+def test_a_host_that_is_added_is_the_last_and_the_head_stays() -> None:
+    """The head keeps the session store and the policy."""
+    assert main(["hosts", "add", "node1", "node2", "--no-provision"]) == 0
+    assert inventory("hosts.yml")["head"]["hosts"] == ["node1"]
+    assert main(["hosts", "add", "alice@node0", "--no-provision"]) == 0
+    read = inventory("hosts.yml")
+    assert (read["agents"]["hosts"], read["head"]["hosts"]) == (["node1", "node2", "node0"], ["node1"])
+
+
+@pytest.mark.parametrize(
+    ("text", "head"),
+    [
+        (
+            'agents:\n  hosts:\n    # First.\n    "fd00::1":\n      ansible_port: 2\n    b: {}\n  vars:\n    x: 1\n',
+            ["fd00::1"],
+        ),
+        ("agents:\n  hosts:\n    a.example.org: {}\n\n# End.\nother:\n  hosts:\n    z:\n", ["a.example.org"]),
+        ("agents:\n  hosts:\n    a:\n    b:\nhead:\n  hosts:\n    b:\n", ["b"]),
+        # The first of a range is the first agent, as before.
+        ("agents:\n  hosts:\n    node[1:2]:\n", None),
+    ],
+)
+def test_the_head_of_an_inventory_stays_when_hosts_are_added(text: str, head: list[str] | None) -> None:
+    Path("hosts.yml").write_text(text)
+    before = inventory("hosts.yml")["agents"]["hosts"]
+    assert main(["hosts", "add", "node9", "--no-provision"]) == 0
+    read = inventory("hosts.yml")
+    assert read["agents"]["hosts"] == [*before, "node9"]
+    assert read.get("head", {}).get("hosts") == head
+    assert read.get("other", {}).get("hosts", ["z"]) == ["z"]
 
 
 def test_the_address_of_a_host_may_have_the_port_of_ssh() -> None:

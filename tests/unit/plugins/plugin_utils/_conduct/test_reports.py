@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 from conducted import conducted, options_of
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, StateError
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import collect_reports, of_result
 
 
@@ -41,3 +45,40 @@ def test_an_agent_on_this_machine_publishes_on_its_loopback_address(
     collect_reports(play)
     [asked] = options_of(play, "report.collect")
     assert (asked["options"]["publish"] == "127.0.0.1", play.address_of("a") == "127.0.0.1") == (is_here, is_here)
+
+
+NONE, WAITS, LIMITS = ({"sessions": count, "policy": policy} for count, policy in ((0, False), (2, False), (0, True)))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "has"),
+    [
+        (NONE, WAITS, r"sessions that wait or run \(2\)"),
+        (NONE, LIMITS, "a policy"),
+        (WAITS, {**WAITS, "policy": True}, "a policy"),
+        (NONE, {**WAITS, "policy": True}, r"sessions that wait or run \(2\) and a policy"),
+        (NONE, NONE, ""),
+        (WAITS, WAITS, ""),
+        (LIMITS, LIMITS, ""),
+        # Nothing is known of the head.
+        (None, WAITS, ""),
+    ],
+)
+def test_a_head_without_the_store_that_another_agent_has_is_refused(first: Json | None, second: Json, has: str) -> None:
+    """A host above the others has become the first agent, which is the head without a group of that name."""
+
+    def report(host: str, args: Json) -> Json:
+        assert args["store"] == "/var/lib/cluster-compute"
+        found = {"a": first, "b": second}[host]
+        return {"agent": {"name": host, "reachable": True}, "store": found} if found else {"failed": True, "msg": "no"}
+
+    play = conducted({"report.collect": report}, "a", "b")
+    message = rf"^b has {has} in its session store, and the head of this command, a, has none: name b in group head"
+    with pytest.raises(StateError, match=message) if has else nullcontext():
+        collect_reports(play)
+
+
+def test_an_agent_that_says_something_else_of_its_store_is_refused() -> None:
+    report = {"agent": {"name": "a", "reachable": True}, "store": {"sessions": "many", "policy": False}}
+    with pytest.raises(ComputeError, match=r"^The answer of a is refused: it has 'many' in sessions"):
+        collect_reports(conducted({"report.collect": report}, "a"))

@@ -1,0 +1,148 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The front end for accounts without Docker rights: the playbooks that it runs, and the values that they get."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+from cluster_compute.words import MisuseError
+
+PROGRAM = Path(__file__).resolve().parents[3] / "extensions/front_end/cluster_session.py"
+
+
+@pytest.fixture(scope="module")
+def front_end() -> ModuleType:
+    specification = importlib.util.spec_from_file_location("front_end", PROGRAM)
+    assert specification
+    assert specification.loader
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "owner=bob",
+        "state_dir=/tmp/x",
+        "artifacts=/tmp/x",
+        "network_pool=[]",
+        "user={}",
+        "presets={}",
+        "ansible_connection=local",
+        "cpus",
+        "--extra-vars=x",
+        "command={{ lookup('pipe', 'id') }}",
+        "command={% set x = 1 %}",
+        "command=#jinja2: variable_start_string: '[['",
+        'environment={"A": "\\u007b{ x }}"}',
+        'environment={"\\u007b\\u007bx": "1"}',
+        "mounts=[",
+        'environment={"A": "\\ud800"}',
+        "environment=" + "[" * 100000,
+        "environment=" + "[" * 700 + "]" * 700,
+        'image={"__ansible_vault": "$ANSIBLE_VAULT;1.1;AES256\\n62"}',
+        'environment={"A": {"B": {"__ansible_unsafe": "x"}}}',
+        'mounts=[{"source": [{"__ansible_type": "x"}]}]',
+        'mounts=[{"\\u005f_ansible_vault": "x"}]',
+    ],
+)
+def test_no_other_variable_and_no_template_is_passed(front_end: ModuleType, word: str) -> None:
+    with pytest.raises(MisuseError):
+        front_end.chosen([word])
+
+
+def test_values_arrive_as_they_were_written(
+    front_end: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program in the place of ansible-playbook shows what it receives: the file of variables, and no environment of the caller."""
+    program, shown = tmp_path / "ansible-playbook", tmp_path / "shown"
+    program.write_text(f"#!/bin/sh\nenv > {shown}.env\neval last=\\${{$#}}\ncat ${{last#@}} > {shown}\n")
+    program.chmod(0o755)
+    config = {"playbooks": str(tmp_path / "playbooks"), "ansible_playbook": str(program), "inventory": "hosts"}
+    mounts = [{"source": "/data/a", "target": "/data", "mode": "ro"}]
+    command = "echo 'ü: #1' \"$HOME\"\n- !vault x"
+    odd = 'a"b\\c\x00\x07\x85\u2028\ufeff😀 #: !x *y &z <<'
+    environment: dict[str, object] = {odd: odd, "<<": "<<", "N": 3, "F": 1.5, "T": True, "O": None, "{": "{x}"}
+    environment.update({text: text for text in ("", "yes", "1", "0x1f", "1.5", "1:30", "2020-01-01", "~", "=", "null")})
+    words = ["command=" + command, "mounts=" + json.dumps(mounts), "per_agent=1", "wait=9"]
+    values = front_end.chosen([*words, "environment=" + json.dumps(environment)])
+    monkeypatch.setenv("ANSIBLE_STRATEGY", "mine")
+    assert front_end.play(config, "cluster_session", values) == 0
+    assert "ANSIBLE_" not in (tmp_path / "shown.env").read_text()
+    assert DataLoader().load_from_file(str(shown)) == {
+        "session_environment": environment,
+        "session_command": command,
+        "session_mounts": mounts,
+        "session_per_agent": "1",
+        "session_wait": "9",
+    }
+
+
+def test_no_text_of_a_caller_is_a_template_or_encrypted_for_ansible(front_end: ModuleType) -> None:
+    """Also if a check of the front end should miss it: the texts are written as data."""
+    value = {"a": "{{ 1 + 1 }}", "b": ["$ANSIBLE_VAULT;1.1;AES256"], "c": {"d": "!vault x"}}
+    loader = DataLoader()
+    read = loader.load("---\nvalue: %s\n" % front_end.as_yaml(value))
+    assert Templar(loader).template(read) == {"value": value}
+
+
+def test_an_interrupt_during_the_start_of_a_program_is_passed_on(
+    front_end: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interruptible: None
+) -> None:
+    class Interrupted(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *arguments: object, **options: object) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr(front_end.subprocess, "Popen", Interrupted)
+    assert front_end.run_apart([sys.executable, "-c", "while True: pass"], tmp_path, dict(os.environ)) != 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_terminal_of_the_caller_stops_no_program_of_the_service_account(tmp_path: Path) -> None:
+    """Ctrl-Z stops the process group of the front end, and Ctrl-C reaches the program through the front end."""
+    child = (
+        "import signal, sys; print('begun', flush=True); signal.sigwait([signal.SIGINT]); print('undone', flush=True)"
+    )
+    # A shell ignores the signal for programs that it runs in the background, and they pass that on.
+    parent = f"""
+import importlib.util, os, pathlib, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+specification = importlib.util.spec_from_file_location("front_end", {str(PROGRAM)!r})
+module = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(module)
+blocked = "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]); " + {child!r}
+sys.exit(module.run_apart([sys.executable, "-c", blocked], pathlib.Path({str(tmp_path)!r}), dict(os.environ)))
+"""
+    front_end = subprocess.Popen(
+        [sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert front_end.stdout
+    assert front_end.stdout.readline() == "begun\n"
+    [program] = (int(pid) for pid in Path(f"/proc/{front_end.pid}/task/{front_end.pid}/children").read_text().split())
+    try:
+        os.killpg(front_end.pid, signal.SIGSTOP)
+        os.waitpid(front_end.pid, os.WUNTRACED)
+        state = Path(f"/proc/{program}/stat").read_text().rpartition(")")[2].split()[0]
+        os.killpg(front_end.pid, signal.SIGCONT)
+        assert state != "T"
+        os.killpg(front_end.pid, signal.SIGINT)
+        assert front_end.communicate(timeout=30)[0] == "undone\n"
+        assert front_end.returncode == 130
+    finally:
+        if front_end.poll() is None:
+            os.kill(program, signal.SIGKILL)
+            front_end.kill()
