@@ -25,6 +25,8 @@ from selenium.webdriver.chrome.service import Service
 Value = TypeVar("Value")
 PATIENCE = 120.0
 PROGRAMS = {"chromium": "chromium", "chromedriver": "chromium-driver"}
+# The page that Chromium shows in place of one that it could not load.
+FAILED_LOAD = "#main-frame-error"
 OPTIONS = (
     "--headless=new",
     # The tests run as root, and every page is of this machine.
@@ -62,7 +64,10 @@ def opened(folder: Path, size: tuple[int, int] = (1280, 800)) -> Iterator[webdri
 
 
 def wait_for(page: webdriver.Chrome, find: Callable[[], Value], what: str, patience: float = PATIENCE) -> Value:
-    """The first value that is true. An element that is not there yet, or is replaced meanwhile, is asked for again."""
+    """The first value that is true. An element that is not there yet, or is replaced meanwhile, is asked for again.
+
+    Each start of a container changes the machine's networks, for which Chromium ends a load: the page is then loaded again.
+    """
     end = time.monotonic() + patience
     while True:
         problem = ""
@@ -70,6 +75,8 @@ def wait_for(page: webdriver.Chrome, find: Callable[[], Value], what: str, patie
             value = find()
             if value:
                 return value
+            if page.find_elements("css selector", FAILED_LOAD):
+                page.refresh()
         except WebDriverException as error:
             problem = str(error.msg)
         assert time.monotonic() < end, f"{what}: not there after {patience:g} s. {problem}\n{shown(page)}"

@@ -23,9 +23,10 @@ passes() {
         >"$reports/molecule-$scenario.$run.xml"
     [[ -z $failure ]]
 }
+# SECOND is "later" for the first run only, and "now" for the second one only.
 failed=()
 for scenario in "$@"; do
-    passes "$scenario" 1 || passes "$scenario" 2 || failed+=("$scenario")
+    { [[ ${SECOND:-} != now ]] && passes "$scenario" 1; } || { [[ ${SECOND:-} != later ]] && passes "$scenario" 2; } || failed+=("$scenario")
 done
 if ((${#failed[@]})); then
     echo "failed scenarios: ${failed[*]}" >&2

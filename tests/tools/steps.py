@@ -4,11 +4,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run make targets side by side; print the time and result of each step and of their tests at the end.
 
-Usage: steps.py [--workers N] TARGET[:NEEDED,NEEDED...] ...
+Usage: steps.py [--workers N] [--again TARGET ... --] TARGET[:NEEDED,NEEDED...] ...
 
 A free worker takes the first target in the list whose needed targets have ended, so the longest targets come first.
 The output of a step is shown in one piece when the step ends. All steps run, even if some of them fail; the exit code
-is 1 if any step failed. After Ctrl-C, SIGTERM or SIGHUP, no step starts, and those that run are interrupted as by Ctrl-C. The last lines are for a reader in a hurry: the slowest tests, the steps, those that determined the
+is 1 if any step failed. A target of --again runs its failed tests a second time, by itself after all other targets: it is made with SECOND=later,
+and then, if it failed, with SECOND=now. After Ctrl-C, SIGTERM or SIGHUP, no step starts, and those that run are interrupted as by Ctrl-C. The last lines are for a reader in a hurry: the slowest tests, the steps, those that determined the
 time of the whole, how busy the processors were with everything on this machine, each test that passed at its second run only, how many tests passed
 and failed, and the end of the output of each step that failed.
 
@@ -103,15 +104,26 @@ class Running:
 RUNNING = Running()
 
 
-def run(name: str) -> Step:
-    """Make one target, in a process group of its own: make passes a signal on, but its children then do not clean up."""
-    forget(name)
+def run(name: str, second: str = "later") -> Step:
+    """Make one target, in a process group of its own: make passes a signal on, but its children then do not clean up.
+
+    ``second`` is when its failed tests run a second time: ``later``, or ``now``.
+    """
+    if second == "later":
+        forget(name)
     start = time.monotonic()
     # A file, because a process that outlives the target could keep a pipe open.
     with tempfile.TemporaryFile("w+", errors="replace") as output:
         process = subprocess.Popen(
             ["make", "--no-print-directory", name],
-            env={**os.environ, "NO_COLOR": "1", "ANSIBLE_NOCOLOR": "1", "SEED": SEED, "PYTHONHASHSEED": SEED},
+            env={
+                **os.environ,
+                "NO_COLOR": "1",
+                "ANSIBLE_NOCOLOR": "1",
+                "SEED": SEED,
+                "PYTHONHASHSEED": SEED,
+                "SECOND": second,
+            },
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -156,6 +168,7 @@ class Schedule:
         self.start, self.before = time.monotonic(), ticks()
         self.steps: list[Step] = []
         self._left: list[str] = []
+        self._is_stopped = False
         self._needs = dict(needs)
         self._changed = threading.Condition()
 
@@ -180,9 +193,18 @@ class Schedule:
                 self._changed.wait()
             return None
 
+    def again(self, targets: set[str]) -> None:
+        """Run the failed tests of these targets a second time, one target after the other."""
+        for number, step in enumerate(self.steps):
+            if step.code and step.name in targets and not self._is_stopped:
+                second = run(step.name, "now")
+                print(f"\n=== {step.name}, second run: {second.verdict}\n{second.output.rstrip()}\n", flush=True)
+                self.steps[number] = second
+
     def stop(self) -> None:
         """Start no further target, and interrupt those that run."""
         with self._changed:
+            self._is_stopped = True
             self._left += self._needs
             self._needs.clear()
             self._changed.notify_all()
@@ -226,6 +248,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run all targets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", type=int, default=2, help="how many targets run at the same time (default: 2)")
+    parser.add_argument("--again", nargs="*", default=[], help="the targets whose failed tests run again at the end")
     parser.add_argument("targets", nargs="+", metavar="TARGET[:NEEDED,...]")
     options = parser.parse_args(arguments)
     schedule = Schedule(parse(options.targets))
@@ -236,6 +259,8 @@ def main(arguments: list[str] | None = None) -> int:
                 wait(workers)
             except KeyboardInterrupt:
                 schedule.stop()
+    with suppress(KeyboardInterrupt):
+        schedule.again(set(options.again))
     return schedule.close()
 
 

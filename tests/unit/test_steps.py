@@ -47,10 +47,10 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ended: list[str] = []
     other = threading.Event()
 
-    def run(name: str) -> Step:
+    def run(name: str, second: str = "later") -> Step:
         if name.startswith("slow"):
             other.wait(MOST)
-        ended.append(name)
+        ended.append(name if second == "later" else f"{name} {second}")
         other.set()
         return Step(name, int(name.endswith("fails")), 0.1, DURATIONS)
 
@@ -69,6 +69,11 @@ def test_all_targets_run_even_if_a_needed_target_fails(made: list[str], capsys: 
     assert capsys.readouterr().out.endswith(
         f"=== the end of images-fails, FAILED (1)\n{DURATIONS}failed: images-fails\n"
     )
+
+
+def test_failed_tests_run_again_after_all_other_targets(made: list[str]) -> None:
+    assert steps.main(["--again", "hosts-fails", "ssh", "--", "lint-fails", "hosts-fails", "ssh", "unit"]) == 1
+    assert made == ["lint-fails", "hosts-fails", "ssh", "unit", "hosts-fails now"]
 
 
 def test_an_unknown_needed_target_is_refused() -> None:
@@ -159,7 +164,7 @@ def test_what_passes_at_the_second_run_is_shown_last_with_its_first_failure_and_
     (tmp_path / "Makefile").write_text("hosts:\n\t@bash recipe.sh\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
-    assert steps.main(["hosts"]) == 1
+    assert steps.main(["--again", "hosts", "--", "hosts"]) == 1
     lines = capsys.readouterr().out.splitlines()
     end = lines.index("=== the end of hosts, FAILED (2)")
     assert lines[end - 6 : end] == [

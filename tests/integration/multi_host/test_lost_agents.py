@@ -42,7 +42,10 @@ def no_session_stays(agents: Agents) -> Iterator[None]:
 
 
 # Five containers are on all hosts, so that two of them are cleaned.
-@pytest.mark.parametrize(("moment", "lost", "size"), [("created", "agent2", 4), ("starting", "agent1", 5)])
+@pytest.mark.parametrize(
+    ("moment", "lost", "size"),
+    [pytest.param("created", "agent2", 4, marks=pytest.mark.large), ("starting", "agent1", 5)],
+)
 def test_an_engine_that_dies_during_the_launch_undoes_it(
     moment: str, lost: str, size: int, agents: Agents, whole: Lab
 ) -> None:

@@ -9,7 +9,6 @@ import gzip
 import io
 import json
 import secrets as random
-import shutil
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -178,32 +177,6 @@ def test_a_session_from_the_image_has_what_was_installed(controller: Controller,
         assert as_root(other, f"cat /{path}") != as_root(built, f"cat /{path}")
     assert PLANTED["known-host"] not in as_root(other, "cat /etc/ssh/ssh_known_hosts")
     controller.terminate("other").check()
-
-
-def test_only_the_owner_s_own_sessions(controller: Controller, other_controller: Controller, built: Session) -> None:
-    before = own_images(controller)
-    assert "has no session.json" in commit(other_controller).message
-    shutil.copytree(built.folder, other_controller.artifacts / "built")
-    assert "is not the owner of session built" in commit(other_controller).message
-    assert "There is no session" in commit(other_controller, session_owner=controller.owner).message
-    assert (
-        f"is not the owner of session built, who is {controller.owner}"
-        in commit(controller, session_owner="somebody").message
-    )
-    assert own_images(controller) == before
-
-
-def test_names_that_are_taken(controller: Controller, built: Session) -> None:
-    foreign = "cluster-compute-test/playbooks-foreign:1"
-    client = controller.client
-    client.tag(built.containers()["main1"]["Image"], foreign)
-    try:
-        assert "is not of a session of" in commit(controller, session_commit_image=foreign).message
-        assert "must not begin with" in commit(controller, session_commit_image="cluster-compute/lab:1.0").message
-        assert client.inspect_image(foreign)["Id"] == built.containers()["main1"]["Image"]
-    finally:
-        client.remove_image(foreign)
-    assert "has no such container" in commit(controller, session_commit_container="sub9").message
 
 
 @pytest.fixture

@@ -114,19 +114,6 @@ def test_three_five_two(controller: Controller) -> None:
     assert sum(line.startswith("container") for line in controller.engine("grows")) == 2
 
 
-def test_without_room_the_session_stays_as_it_is(controller: Controller, pair: Session) -> None:
-    before = started(pair), controller.engine("full"), controller.kept()
-    refused = resize(controller, "full", 8, agent_cpus=1)
-    assert refused.code
-    assert "Session full keeps its 2 containers: localhost: " in refused.message
-    assert refused.message.endswith(
-        "Its network is a bridge, which ends at localhost; to use other agents, too, end the session, and launch it with "
-        "session_cluster_size 8 and session_cluster_mode multi-node."
-    )
-    assert (started(pair), controller.engine("full"), controller.kept()) == before
-    check_members(pair, 2)
-
-
 def test_a_growth_that_fails_is_undone(controller: Controller) -> None:
     """The bootstrap script fails in the containers that are added, after some of them have started."""
     script = 'case "$BACKENDAI_CLUSTER_HOST" in sub3) exit 7 ;; esac'
@@ -216,16 +203,6 @@ def test_a_kill_while_a_session_shrinks(controller: Controller) -> None:
     controller.killed("cluster_session", "Removing containers", session_name="shrinks", **SMALL, session_cluster_size=2)
     resize(controller, "shrinks", 2).check()
     check_members(session, 2)
-
-
-def test_a_size_below_one_is_refused(controller: Controller) -> None:
-    refused = resize(controller, "grows", 0)
-    assert "session_cluster_size: '0': must be a whole number from 1 to 1000" in refused.message
-
-
-def test_another_changed_variable_is_refused_as_before(controller: Controller, pair: Session) -> None:
-    refused = resize(controller, pair.name, 3, session_memory="96m")
-    assert "is used by a RUNNING session with other settings (size, memory)" in refused.message
 
 
 def test_one_container_becomes_a_cluster_and_secrets_stay(controller: Controller) -> None:

@@ -113,10 +113,6 @@ def test_a_role_starts_after_those_that_it_waits_for(session: Session) -> None:
     assert session.say("worker1", "cat /etc/cluster-compute/run/*/exit_code") == "0"
 
 
-def test_lists_name_the_roles(controller: Controller, session: Session) -> None:
-    assert "2 ps: 0.3 CPUs, 96m" in controller.play("sessions").check().text
-
-
 def test_a_removed_container_comes_back_as_its_role_has_it(controller: Controller, session: Session) -> None:
     before = session.containers()
     controller.client.remove_container(before["ps2"]["Id"], force=True)
