@@ -205,7 +205,7 @@ class CallbackModule(DefaultCallback):
         lines = message if isinstance(message, list) else str(message).split("\n")
         self._print(self._progress.end(time.monotonic()))
         for line in map(str, lines):
-            # No end of another session starts it: somebody has to act.
+            # The end of another session does not start it: the user must act.
             self._print([line], error=line.startswith("Session ") and IMPOSSIBLE in line, result=True)
 
     @_brief
