@@ -263,7 +263,7 @@ def start_container(engine: Engine, name: str, body: Json) -> str:
     """Start a container of a check. Ended containers of checks that were killed are removed first: no check that runs is so old."""
     for listed in engine.containers(everyone=True):
         is_old = time.time() - float(listed.get("Created") or 0) > OLD
-        if is_old and label.CHECK in (listed.get("Labels") or {}) and listed["State"] in ("created", "exited"):
+        if is_old and (listed.get("Labels") or {}).get(label.CHECK) and listed["State"] in ("created", "exited"):
             engine.remove(listed["Id"], listed["Id"][:12])
     identity = engine.create(name, body)
     try:

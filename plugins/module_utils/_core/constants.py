@@ -35,7 +35,7 @@ PARALLEL_LOGINS = "/etc/parallel/sshloginfile"
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 # Seconds between TERM and KILL at the end of a container, if its session says nothing else.
-GRACE = 10
+GRACE, LONGEST_GRACE = 10, 3600
 
 # Values of session_on_failure and session_on_lost.
 RESTART_ALL = "restart_all"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Tuple
 
 from . import value_rules
-from .constants import GRACE, HOST, PRIVATE, RELOCATE, RESTART_ALL
+from .constants import GRACE, HOST, LONGEST_GRACE, PRIVATE, RELOCATE, RESTART_ALL
 from .documents import DECLARATION, UNCOUNTED
 from .units import check_disk, check_log_size
 from .value_rules import check_public_keys, check_text
@@ -75,7 +75,7 @@ class ContainerSettings:
 
     grace: int = declared_whole(
         GRACE,
-        (0, 3600),
+        (0, LONGEST_GRACE),
         "Seconds between SIGTERM and SIGKILL at the end of a container, from 0 to 3600. Every program in it receives SIGTERM.",
     )
     lifetime: int = declared_whole(

@@ -48,3 +48,13 @@ IMAGE = PREFIX + "image"
 # The volume of the SSH runtime has two digests: of its content, and of its scripts.
 RUNTIME = PREFIX + "runtime"
 EDITION = RUNTIME + ".edition"
+
+# The labels of containers. A container also has those of its image that its creation does not name: so the collection names
+# all of these, with an empty text where there is no value.
+OF_CONTAINERS = tuple(
+    sorted(
+        text
+        for name, text in globals().items()
+        if name.isupper() and text.startswith((SCHEMA, LAUNCH, SESSION, CONTAINER, CHECK))
+    )
+)

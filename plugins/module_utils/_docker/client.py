@@ -79,7 +79,7 @@ class Engine(ContainerRequests, NetworkRequests):
         filters = {} if everyone else label_filter(session)
         with self._asking("list its containers") as client:
             listed = client.containers(all=True, filters=filters)
-        self._unbounded.update(one["Id"] for one in listed if label.FOLDERS not in (one.get("Labels") or {}))
+        self._unbounded.update(one["Id"] for one in listed if not (one.get("Labels") or {}).get(label.FOLDERS))
         return [container for container in listed if everyone or is_ours(container)]
 
     def members(self, session: str) -> Dict[str, Json]:

@@ -62,9 +62,13 @@ class ContainerRequests(Connection):
             return self._or_none(client.inspect_container, identity)
 
     def create(self, name: str, body: Json, subject: str = "") -> str:
-        """Create a container from the body of the engine's request, and return its ID in the engine."""
+        """Create a container from the body of the engine's request, and return its ID in the engine.
+
+        No label of its image becomes a label of the collection.
+        """
+        labels = {**dict.fromkeys(label.OF_CONTAINERS, ""), **body.get("Labels", {})}
         with self._asking("create it", subject or name) as client:
-            return str(client.create_container_from_config(body, name)["Id"])
+            return str(client.create_container_from_config({**body, "Labels": labels}, name)["Id"])
 
     def start(self, identity: str, subject: str = "") -> None:
         """Start a container. A Swarm whose managers are too busy to attach it in time is asked again."""
@@ -284,7 +288,7 @@ class ContainerRequests(Connection):
         found = self.inspect(identity, subject)
         if found is None:
             return False
-        if label.FOLDERS not in ((found.get("Config") or {}).get("Labels") or {}):
+        if not ((found.get("Config") or {}).get("Labels") or {}).get(label.FOLDERS):
             self._unbounded.add(identity)
             return False
         return bool((found.get("State") or {}).get("Running"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Collection, Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple
 
 from .._core import label
-from .._core.constants import GRACE
+from .._core.constants import GRACE, LONGEST_GRACE
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, StateError
 from .._core.parallel import Outcome, map_bounded, run_all, values_of
@@ -64,9 +64,12 @@ class ContainerChanges:
 
 
 def grace_of(listed: Json) -> int:
-    """Seconds between TERM and KILL in a container of the engine's list; the default without a valid label."""
+    """Seconds between TERM and KILL in a container of the engine's list; the default without a valid label.
+
+    No session may have more than an hour: commands of all owners wait for it.
+    """
     text = str((listed.get("Labels") or {}).get(label.GRACE, ""))
-    return int(text) if text.isdigit() and len(text) < 8 else GRACE
+    return int(text) if text.isdigit() and len(text) < 5 and int(text) <= LONGEST_GRACE else GRACE
 
 
 def end_programs(engine: Engine, listed: Sequence[Json]) -> Tuple[List[Json], List[Json]]:
@@ -206,9 +209,9 @@ def state_of(listed: Json | None) -> str:
 class Removal:
     """Removes the containers of these sessions, or of one launch; and volumes with the last container that mounts them.
 
-    Programs that run receive TERM first, and the time of their session to end. A removal that the engine refuses is
-    repeated for ``seconds`` after that. ``logs`` are read in between. With ``keep``, the
-    containers with these IDs and the relays stay.
+    Programs that run receive TERM first, and the time of their session to end, except those of sessions that are ``over``: they have
+    had both, and the command of another owner does not wait for them. A removal that the engine refuses is repeated for ``seconds``
+    after that. ``logs`` are read in between. With ``keep``, the containers with these IDs and the relays stay.
     """
 
     engine: Engine
@@ -217,6 +220,7 @@ class Removal:
     seconds: int
     logs: LogRequest | None = None
     keep: FrozenSet[str] = frozenset()
+    over: FrozenSet[str] = frozenset()
 
     def carry_out(self, *, check: bool) -> ContainerChanges:
         outcome = ContainerChanges()
@@ -244,8 +248,11 @@ class Removal:
         """Remove what can be removed, and return the containers that stay. Neither logs nor other containers wait for these."""
         silent, hasty = silent_folders(listed), self.engine.hasty(_HASTE)
         engine = hasty if silent else self.engine
-        running, hung = end_programs(engine, listed)
-        killed = kill_all(hasty, running if silent or self.logs is not None else ())
+        over = [container for container in listed if session_of(container) in self.over]
+        killed = kill_all(hasty, active(over))
+        running, hung = end_programs(engine, [container for container in listed if container not in over])
+        hung += [outcome.item for outcome in killed if isinstance(outcome.error, LateError)]
+        killed += kill_all(hasty, running if silent or self.logs is not None else ())
         if self.logs is not None:
             outcome.logs = read_logs(engine, self.logs, {container["Id"] for container in hung})
         unended = [outcome.item for outcome in killed if outcome.error and folders_of(outcome.item) & silent]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Dict, List, Mapping, Tuple
 
+from .._core.constants import LONGEST_GRACE
 from .._core.errors import InputError
 from .._core.names import check_group, check_owner
 from .._core.units import bytes_from, parse_cpus
@@ -94,6 +95,7 @@ class Limits:
     idle_timeout: int | None = _limit(within(1, _MONTH))
     priority: int | None = _limit(within(0, 100))
     pids: int | None = _limit(within(64, _MOST))
+    grace: int | None = _limit(within(0, LONGEST_GRACE))
     logs: int | None = _limit(bytes_from(0))
     disk: int | None = _limit(bytes_from(0))
     rdma: bool | None = _limit(check_boolean)

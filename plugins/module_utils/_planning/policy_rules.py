@@ -307,7 +307,13 @@ def _check_disk(request: Request, most: int) -> None:
 
 
 # What binds an owner who has limits, without being named: ports below 1024 belong to services of the agents, as does their network.
-_UNSAID: Mapping[str, Sequence[Any]] = {"port_range": ["1024-65535"], "host_network": [False]}
+# More than the default of priority and processes would be at the expense of other owners.
+_UNSAID: Mapping[str, Sequence[Any]] = {
+    "port_range": ["1024-65535"],
+    "host_network": [False],
+    "priority": [10],
+    "pids": [32768],
+}
 _RULES: Mapping[str, Check] = {
     "resource_groups": _rule(
         "resource_group",
@@ -331,7 +337,7 @@ _RULES: Mapping[str, Check] = {
         name: _of_field(name, lambda seconds, longest: 0 < seconds <= longest, "be from 1 to {} seconds")
         for name in ("lifetime", "idle_timeout")
     },
-    **{name: _of_field(name, lambda one, most: one <= most, "be at most {}") for name in ("priority", "pids")},
+    **{name: _of_field(name, lambda one, most: one <= most, "be at most {}") for name in ("priority", "pids", "grace")},
     "logs": _check_logs,
     "disk": _check_disk,
     **{name: _of_field(name, lambda is_set, may: may or not is_set, "be false") for name in ("rdma", "fabric")},

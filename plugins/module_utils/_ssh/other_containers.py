@@ -113,7 +113,7 @@ def found_containers(engine: Engine, names: Sequence[str], network: str) -> Json
 
 
 def _described(engine: Engine, name: str, found: Json, network: str) -> Json:
-    if label.SESSION in ((found.get("Config") or {}).get("Labels") or {}):
+    if ((found.get("Config") or {}).get("Labels") or {}).get(label.SESSION):
         raise StateError(
             f"{name}: {engine.where} has it as a container of a session, which has SSH already; leave it out.", name
         )

@@ -138,11 +138,15 @@ def absent(
     network: bool = False,
     logs: Json | None = None,
     deadline: int = 60,
+    over: Sequence[str] = (),
 ) -> Json:
-    """Remove the containers of sessions, or of one launch, except the IDs in C(keep); with C(network), their networks, too."""
+    """Remove the containers of sessions, or of one launch, except the IDs in C(keep); with C(network), their networks, too.
+
+    Programs of the sessions in C(over), which have ended before, get no further time.
+    """
     engine = agent.connect(Engine)
     wanted = LogRequest(**logs) if logs else None
-    removal = Removal(engine, sessions, launch, deadline, wanted, frozenset(keep))
+    removal = Removal(engine, sessions, launch, deadline, wanted, frozenset(keep), frozenset(over))
     result = removal.carry_out(check=agent.check).to_json()
     if not agent.check:
         sweep(agent.connect(CommitEngine), sessions=sessions)

@@ -57,7 +57,7 @@ def _clean(play: Play, reports: Reports, agent: str, found: Json) -> None:
         return
     sessions = list(found["sessions"])
     if sessions:
-        play.on(agent, "containers.absent", {"sessions": sessions, "network": True})
+        play.on(agent, "containers.absent", {"sessions": sessions, "over": sessions, "network": True})
     # None leaves a Swarm because the store says so: an agent that answers says itself that it is in none.
     known = [one for one in reports.statuses if one.name == agent and one.reachable]
     rejoins = bool(found["rejoins"]) and any(not (one.swarm or one.managers) for one in known)

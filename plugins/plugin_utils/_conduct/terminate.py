@@ -116,7 +116,7 @@ def remove(play: Play, reports: Reports, leftovers: Sequence[str], ending: str =
     has_waited = not ending and reports.have_only_networks_of(leftovers)
     patience = network_patience(lost_agents(reports.statuses), has_waited)
     logs = {"logs": {**_LOGS, "session": ending}} if ending else {}
-    options = {"sessions": sessions, "network": True, **logs}
+    options = {"sessions": sessions, "network": True, **({"over": list(leftovers)} if leftovers else {}), **logs}
     with play.phase("remove"):
         removed = Removed(play.tried_on_each(reports.reachable, "containers.absent", lambda _agent: options))
         left = [agent for agent, answer in removed.answers.items() if answer.get("left_networks")]

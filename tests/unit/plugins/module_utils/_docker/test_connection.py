@@ -14,6 +14,7 @@ import pytest
 from docker.errors import APIError, NotFound
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import label
+from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError
 
@@ -128,3 +129,22 @@ def test_clients_have_the_version_that_the_engine_answers_with(
     monkeypatch.setattr(docker, "APIClient", client)
     Engine("unix:///nowhere", 5, "agent2").info()
     assert made == [docker.constants.DEFAULT_DOCKER_API_VERSION, version]
+
+
+def test_a_container_has_no_label_of_its_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine adds the labels of an image that a creation does not name."""
+    image = {text: "of the image" for name, text in vars(label).items() if name.isupper() and isinstance(text, str)}
+    made: list[Json] = []
+
+    def create(body: Json, _name: str) -> Json:
+        made.append({**image, **body["Labels"]})
+        return {"Id": "1"}
+
+    monkeypatch.setattr(docker, "APIClient", lambda **_options: client_of(create_container_from_config=create))
+    asked = Engine("unix:///nowhere", 5, "agent2")
+    for labels in ({label.SESSION: "s", label.GRACE: "20"}, {}):
+        asked.create("train", {"Image": "x", **({"Labels": labels} if labels else {})})
+        kept = {name for name, text in made[-1].items() if text == "of the image"}
+        # No container is judged by these: they are of volumes and images.
+        assert kept == {label.PREFIX, label.IMAGE, label.ORIGIN, label.RUNTIME, label.EDITION}
+        assert {name: text for name, text in made[-1].items() if text and name not in kept} == labels

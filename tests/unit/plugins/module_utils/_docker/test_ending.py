@@ -16,6 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker import rem
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import LateError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
     ContainerChanges,
+    Removal,
     end_programs,
     grace_of,
     stop_containers,
@@ -110,7 +111,17 @@ def test_no_request_for_containers_that_have_ended() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "grace"), [("30", 30), ("0", 0), ("", GRACE), ("-1", GRACE), ("1e9", GRACE), ("9" * 30, GRACE)]
+    ("text", "grace"),
+    [
+        ("30", 30),
+        ("0", 0),
+        ("", GRACE),
+        ("-1", GRACE),
+        ("1e9", GRACE),
+        ("9" * 30, GRACE),
+        ("3600", 3600),
+        ("3601", GRACE),
+    ],
 )
 def test_the_grace_of_a_container_is_that_of_its_label(text: str, grace: int) -> None:
     assert grace_of(listed("a", **{label.GRACE: text})) == grace
@@ -118,3 +129,35 @@ def test_the_grace_of_a_container_is_that_of_its_label(text: str, grace: int) ->
 
 def test_a_container_without_the_label_has_the_default() -> None:
     assert grace_of({"Labels": None}) == GRACE
+
+
+class Owners(FakeEngine):
+    """An engine with sessions of two owners."""
+
+    def stop(self, identity: str, grace: int, subject: str) -> None:
+        super().stop(identity, grace, subject)
+        self.held = [{**one, "State": "exited"} if one["Id"] == identity else one for one in self.held]
+
+    def volumes(self) -> list[dict[str, Any]]:
+        return []
+
+    def remove(self, identity: str, _subject: str, _deadline: float = 0.0) -> None:
+        self.requests.append("remove " + identity)
+        self.held = [one for one in self.held if one["Id"] != identity]
+
+
+@pytest.mark.parametrize("ending", [True, False])
+def test_no_command_waits_for_the_programs_of_a_session_that_is_over(
+    ending: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its end and its grace are over. The command is about another session, which has its grace."""
+    waits: list[float] = []
+    monkeypatch.setattr(removal, "wait_until", lambda is_over, deadline, **_more: waits.append(deadline) or is_over())
+    monkeypatch.setattr(removal, "deadline_in", lambda seconds: seconds)
+    left = [listed("x", session="over", **{label.GRACE: "3600"}), listed("y", "exited", session="over")]
+    engine = Owners([*([listed("a", session="s", **{label.GRACE: "5"})] if ending else []), *left])
+    done = Removal(engine, ["s", "over"], "", 1, over=frozenset({"over"})).carry_out(check=False)  # type: ignore[arg-type]
+    assert (done.failure, engine.held) == (None, [])
+    asked = [one for one in engine.requests if one.split()[0] in ("TERM", "KILL")]
+    assert asked == (["KILL x", "TERM a"] if ending else ["KILL x"])
+    assert waits[:1] == ([5 + removal.STOP_MARGIN] if ending else [])

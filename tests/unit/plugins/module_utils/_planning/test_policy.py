@@ -107,6 +107,9 @@ def mount(source: str, **more: Any) -> dict[str, Any]:
             "session_idle_timeout: 3601: must be from 1 to 3600 seconds %s.",
         ),
         ({"priority": 20}, {"priority": 21}, "session_priority: 21: must be at most 20 %s."),
+        ({"grace": 60}, {"grace": 61}, "session_grace: 61: must be at most 60 %s."),
+        ({"sessions": 4}, {"priority": 11}, "session_priority: 11: must be at most 10 %s."),
+        ({"sessions": 4}, {"pids": 32769}, "session_pids: 32769: must be at most 32768 %s."),
         ({"pids": 4096}, {"pids": 4097}, "session_pids: 4097: must be at most 4096 %s."),
         (
             {"logs": "100m"},
