@@ -32,9 +32,20 @@ from typing import Any, Iterator, NoReturn
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "command"))
 
 from cluster_compute.programs import run
-from cluster_compute.words import MisuseError, Verb, app_lines, apps_of, argument, check_hosts, check_name, document_of
+from cluster_compute.words import (
+    RUNTIME,
+    MisuseError,
+    Verb,
+    app_lines,
+    apps_of,
+    argument,
+    attached,
+    check_hosts,
+    check_name,
+    document_of,
+    has_terminal,
+)
 from cluster_compute.words import parsed as parsed_words
-from cluster_compute.words import script_of as script
 
 del sys.path[0]
 CONFIG = Path(__file__).resolve().parent / "front_end.json"
@@ -72,7 +83,6 @@ AFTER_LAUNCH = "The service account owns the paths. When the session runs: enter
 # ssh asks nothing, obeys no text of the caller or of a container, and forwards nothing but the connection that
 # `connect` names.
 OPTIONS = "-e none -o BatchMode=yes -o ClearAllForwardings=yes -o ForwardAgent=no -o ForwardX11=no -o PermitLocalCommand=no".split()
-RUNTIME = "/opt/cluster-compute/bin/"
 
 
 def main(arguments: list[str]) -> int:
@@ -236,7 +246,7 @@ def arguments(asked: argparse.Namespace, document: dict[str, Any]) -> list[str]:
         program = ["env", "BACKENDAI_CLUSTER_HOSTS=" + ",".join(hosts), RUNTIME + "everywhere"]
         return ["-T", "--", "main1", shlex.join([*program, *asked.command])]
     if asked.verb in ("enter", "exec"):
-        return ["-T", "--", hosts[0], script(asked.command or asked.words)]
+        return ["-t" if has_terminal() else "-T", "--", hosts[0], attached(asked.command or asked.words)]
     return ["-T", "--", hosts[0], archiver(asked.verb, asked.path)]
 
 

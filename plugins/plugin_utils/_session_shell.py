@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import IO, Any, List, Sequence
 
 from ..module_utils._core import arrival
-from ..module_utils._core.constants import RUNTIME_PATH
+from ..module_utils._core.constants import CONFIG_FOLDER, RUNTIME_PATH
 from ..module_utils._core.documents import Json
 from ..module_utils._core.errors import ComputeError, InputError, visible_lines
 from ..module_utils._planning.answers import LATE, UNREACHABLE, Answer, most_bytes
@@ -31,20 +31,22 @@ _BLOCK = 1 << 16
 _OTHER_FILES = 256
 
 # Runs in any image: it needs nothing but the runtime. The command arrives on standard input, so that no list of processes on
-# the controller shows it. When the connection ends, for whatever reason, what the command has started ends.
+# the controller shows it. When the connection ends, for whatever reason, what the command has started ends, in any process group.
 SCRIPT = """
 command=$({bin}/head -c "$1")
 echo "$2"
 exec 3<&0
 {bin}/setsid "${{SHELL:-{bin}/sh}}" -c "$command" </dev/null 3<&- &
 child=$!
-{{ {bin}/cat >/dev/null; kill -TERM -$child; {bin}/sleep 5; kill -KILL -$child; }} <&3 3<&- >/dev/null 2>&1 &
+runtime={runtime} config={config}
+. $runtime/libexec/life.sh
+{{ {bin}/cat; end_session $child; }} <&3 3<&- >/dev/null 2>&1 &
 watcher=$!
 wait $child
 code=$?
 kill $watcher 2>/dev/null
 exit $code
-""".format(bin=RUNTIME_PATH + "/bin")
+""".format(bin=RUNTIME_PATH + "/bin", runtime=RUNTIME_PATH, config=CONFIG_FOLDER)
 
 
 class Shell:

@@ -75,10 +75,12 @@ def lab(engine: docker.DockerClient, keys: Keys) -> Iterator[Lab]:
 def test_the_runtime_was_made_from_this_source(engine: docker.DockerClient) -> None:
     for source, made in {
         "init.sh": "bin/init",
+        "attached.sh": "bin/attached",
         "everywhere.sh": "bin/everywhere",
         "discover_hosts.sh": "bin/discover_hosts",
         "life.sh": "libexec/life.sh",
         "limits.sh": "libexec/limits.sh",
+        "login.sh": "libexec/login.sh",
         "secrets.sh": "libexec/secrets.sh",
         "apps.sh": "libexec/apps.sh",
     }.items():

@@ -17,7 +17,7 @@ from typing import Dict, List, Tuple
 from . import places
 from .programs import INTERRUPTED, run
 from .run import FAILED, Json, View, play_all, report, shown
-from .words import MisuseError, app_lines, apps_of, script_of
+from .words import MisuseError, app_lines, apps_of, attached, has_terminal
 
 
 def why(asked: argparse.Namespace, listed: Json) -> Tuple[Json, List[str]]:
@@ -59,7 +59,8 @@ def ssh(asked: argparse.Namespace) -> int:
     host = containers[0] if containers else "main1"
     # ssh would look elsewhere for a host that the configuration lacks.
     config = places.document(asked, name, host)["config"]
-    words = ["ssh", "-F", config, "--", host, *([script_of(asked.command)] if asked.command else [])]
+    terminal = ["-t"] if asked.command and has_terminal() and not asked.json else []
+    words = ["ssh", "-F", config, *terminal, "--", host, *([attached(asked.command)] if asked.command else [])]
     if asked.show:
         print(shown(words, {}))
         return 0

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from argparse import ArgumentParser, Namespace
@@ -15,6 +16,8 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 NAME = re.compile(r"(?=.{4,64}\Z)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 HOST = re.compile(r"[a-z](?:[a-z0-9-]{0,14}[a-z])?[1-9][0-9]{0,3}")
+# The programs of the SSH runtime in each container.
+RUNTIME = "/opt/cluster-compute/bin/"
 Argument = Tuple[Tuple[str, ...], Mapping[str, Any]]
 
 
@@ -82,6 +85,16 @@ def check_hosts(text: str) -> List[str]:
 def script_of(command: Sequence[str]) -> str:
     """A command for the shell of a container: a single word is a script, several are passed on unchanged."""
     return command[0] if len(command) == 1 else shlex.join(command)
+
+
+def attached(command: Sequence[str]) -> str:
+    """A command for the shell of a container that ends, with all that it has started, when its connection ends."""
+    return f"{RUNTIME}attached; {script_of(command)}"
+
+
+def has_terminal() -> bool:
+    """Whether someone types and reads: a command gets a terminal then, so that Ctrl-C reaches it."""
+    return all(map(os.isatty, (0, 1, 2)))
 
 
 def document_of(folder: Path, missing: str, *hosts: str) -> Dict[str, Any]:

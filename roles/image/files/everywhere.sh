@@ -13,9 +13,17 @@
 # command ends with `everywhere`, also if that is killed, and with the login that runs `everywhere`, unless the user detaches it.
 # With --rejoin, a container that is lost is waited for: it gets the command again if it comes back within SECONDS and before the
 # others have ended, and its loss alone is no failure.
+#
+# shellcheck disable=SC2154 # login.sh sets state, parent, terminal and daemon
 
 runtime=/opt/cluster-compute
 box=$runtime/bin/busybox
+# shellcheck disable=SC2034 # life.sh reads the grace of the session there
+config=/etc/cluster-compute
+# shellcheck source=roles/image/files/life.sh
+. "$runtime/libexec/life.sh"
+# shellcheck source=roles/image/files/login.sh
+. "$runtime/libexec/login.sh"
 
 fail() {
     echo "everywhere: $*" >&2
@@ -31,16 +39,6 @@ seconds_up() {
     echo "${up%%.*}"
 }
 
-end_group() { # PID: terminates the process group: TERM, and KILL after ten seconds
-    kill -TERM "-$1" 2>/dev/null
-    tries=0
-    while [ "$tries" -lt 50 ] && kill -0 "-$1" 2>/dev/null; do
-        "$box" sleep 0.2
-        tries=$((tries + 1))
-    done
-    kill -KILL "-$1" 2>/dev/null
-}
-
 here() { # FOLDER COMMAND: one container's part: runs the command until it ends or the connection, which is stdin, closes
     cd "$1" 2>/dev/null || cd || exit 2
     exec 3<&0
@@ -49,7 +47,7 @@ here() { # FOLDER COMMAND: one container's part: runs the command until it ends 
     {
         "$box" cat <&3
         trap '' TERM
-        end_group "$command"
+        end_session "$command"
     } >/dev/null 2>&1 &
     watcher=$!
     exec 3<&-
@@ -117,27 +115,15 @@ stop() { # CODE: the end of the write end of `alive` ends the command in each co
     exec 9>&-
 }
 
-read_stat() { # PID: sets state, parent, leader (of the process session) and terminal of a process
-    { IFS= read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
-    # shellcheck disable=SC2086 # the fields after the name
-    set -- ${line##*') '}
-    state=$1 parent=$2 leader=$4 terminal=$5
-}
-
-find_login() { # sets login, the first program of this login, and daemon, its sshd; login stays empty for what the user has detached
+find_connection() { # as find_login; login stays empty for what the user has detached, and at a terminal: there, the kernel sends HUP
     login=
     while read -r key value; do
         case $key$value in
             SigIgn:*[13579bdf]) return ;; # nohup: HUP is ignored
         esac
     done <"/proc/$$/status"
-    read_stat "$$" && [ "$terminal" = 0 ] || return 0 # at a terminal, the kernel sends HUP
-    # The leader of what setsid or tmux has started is no child of sshd.
-    first=$leader
-    read_stat "$first" && { read -r name <"/proc/$parent/comm"; } 2>/dev/null || return 0
-    case $name in
-        sshd*) login=$first daemon=$parent ;;
-    esac
+    read_stat "$$" && [ "$terminal" = 0 ] || return 0
+    find_login
 }
 
 watch_login() { # without a terminal, no signal says that the connection is lost: sshd ends, and leaves its child to another parent
@@ -226,6 +212,6 @@ remote="$runtime/bin/everywhere --here $(quoted "$PWD") $(quoted "$script")"
 # The image's own settings for the loader and OpenSSL are not for these programs.
 unset LD_LIBRARY_PATH LD_PRELOAD
 stopped=
-find_login
+find_connection
 run_all
 report

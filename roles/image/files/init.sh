@@ -141,30 +141,6 @@ seconds_up() {
     echo "${up%%.*}"
 }
 
-members() { # SESSION: prints the PIDs of a process session. What a program starts stays in it, also in other process groups
-    for entry in /proc/[0-9]*/stat; do
-        { IFS= read -r line <"$entry"; } 2>/dev/null || continue
-        entry=${entry#/proc/}
-        # shellcheck disable=SC2086 # the fields after the name: STATE PPID PGRP SESSION …
-        set -- "$1" ${line##*') '}
-        [ "$2" = Z ] || [ "$5" != "$1" ] || echo "${entry%/stat}"
-    done
-}
-
-end_session() { # SESSION: terminates the processes of a process session: TERM, and KILL after the grace
-    read_grace
-    read_clock
-    limit=$((clock + grace * 100))
-    # shellcheck disable=SC2046 # a list of PIDs
-    kill -TERM $(members "$1") 2>/dev/null
-    while [ "$clock" -lt "$limit" ] && [ -n "$(members "$1")" ]; do
-        "$runtime/bin/sleep" 0.2
-        read_clock
-    done
-    # shellcheck disable=SC2046
-    kill -KILL $(members "$1") 2>/dev/null
-}
-
 watch_deadline() { # PID SECONDS: leaves the file .timed_out if the process had to be ended
     deadline=$(($(seconds_up) + $2))
     while [ "$(seconds_up)" -lt "$deadline" ]; do

@@ -298,13 +298,30 @@ def test_the_only_session_needs_no_name(
     assert variables(line, monkeypatch) == {"session_name": "main1"}
 
 
+ATTACHED = "/opt/cluster-compute/bin/attached; "
+
+
+def test_a_command_has_a_terminal_where_there_is_one(
+    capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only with all three streams: a result that is piped has no changed line ends. A login has one anyway."""
+    session(home, "train")
+    terminals = {0, 1}
+    monkeypatch.setattr("os.isatty", lambda number: number in terminals)
+    assert "-t" not in shown(capsys, "ssh", "--", "id")[0]
+    terminals.add(2)
+    assert shown(capsys, "ssh", "--", "id")[0][2:] == ["-t", "--", "main1", f"{ATTACHED}id"]
+    assert "-t" not in shown(capsys, "ssh")[0]
+    assert "-t" not in shown(capsys, "--json", "ssh", "--", "id")[0]
+
+
 def test_ssh_reads_the_configuration_of_the_session(capsys: pytest.CaptureFixture[str], home: Path) -> None:
     config = str(session(home, "train") / "ssh_config")
     for words, expected in (
         (["ssh"], ["main1"]),
         (["ssh", "train", "sub1"], ["sub1"]),
-        (["ssh", "sub1", "--", "echo $HOME; id"], ["sub1", "echo $HOME; id"]),
-        (["ssh", "train", "--", "ls", "a b"], ["main1", "ls 'a b'"]),
+        (["ssh", "sub1", "--", "echo $HOME; id"], ["sub1", f"{ATTACHED}echo $HOME; id"]),
+        (["ssh", "train", "--", "ls", "a b"], ["main1", f"{ATTACHED}ls 'a b'"]),
     ):
         assert shown(capsys, *words) == [["-F", config, "--", *expected]]
     # ssh would look for a host of that name elsewhere.
@@ -342,7 +359,7 @@ def test_the_exit_code_of_a_command_by_ssh_is_that_of_the_command(home: Path, tm
     session(home, "train")
     program = tmp_path / "bin" / "ssh"
     program.parent.mkdir()
-    program.write_text('#!/bin/sh\nshift 3; echo "$@"; exit 7\n')
+    program.write_text('#!/bin/sh\nshift 3; echo "$1 ${2#*attached; }"; exit 7\n')
     program.chmod(0o755)
     environment = {"HOME": str(home), "PATH": f"{program.parent}:/usr/bin:/bin"}
     for more, expected in ([], "main1 id\n"), (["--json"], {"exit_code": 7, "stderr": "", "stdout": "main1 id\n"}):

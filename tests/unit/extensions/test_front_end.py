@@ -164,16 +164,17 @@ def document_of(*hosts: str) -> dict[str, Any]:
 
 
 BUSYBOX = "/opt/cluster-compute/bin/busybox"
+ATTACHED = "/opt/cluster-compute/bin/attached; "
 UNPACK = "%s mkdir -p %s && cd %s && exec %s tar -x -o -f -"
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["exec", "train", "--", "ls", "-l", "a b"], ["-T", "--", "main1", "ls -l 'a b'"]),
-        (["exec", "train", "--on", "sub1", "--", "echo $HOME; id"], ["-T", "--", "sub1", "echo $HOME; id"]),
-        (["exec", "train", "--", "x", "--", "--on"], ["-T", "--", "main1", "x -- --on"]),
-        (["enter", "train", "echo $HOME"], ["-T", "--", "main1", "echo $HOME"]),
+        (["exec", "train", "--", "ls", "-l", "a b"], ["-T", "--", "main1", ATTACHED + "ls -l 'a b'"]),
+        (["exec", "train", "--on", "sub1", "--", "echo $HOME; id"], ["-T", "--", "sub1", ATTACHED + "echo $HOME; id"]),
+        (["exec", "train", "--", "x", "--", "--on"], ["-T", "--", "main1", ATTACHED + "x -- --on"]),
+        (["enter", "train", "echo $HOME"], ["-T", "--", "main1", ATTACHED + "echo $HOME"]),
         (["connect", "train"], ["-W", "main1:22", "--", "main1"]),
         (["connect", "train", "sub1"], ["-W", "sub1:22", "--", "main1"]),
         (["copy-to", "train", "."], ["-T", "--", "main1", UNPACK % (BUSYBOX, "./.", "./.", BUSYBOX)]),

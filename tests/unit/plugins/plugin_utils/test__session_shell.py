@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.waiting impo
 from ansible_collections.cluster.compute.plugins.plugin_utils import _session_shell
 from ansible_collections.cluster.compute.plugins.plugin_utils._session_shell import LONGEST, Output, Shell
 
+SCRIPTS = Path(__file__).resolve().parents[4] / "roles/image/files"
 # Runs the script of the last argument here; the name of the host decides what else happens.
 SSH = """#!/bin/sh
 for last; do host=$before; before=$last; done
@@ -39,7 +40,14 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setenv("SHELL", "/bin/sh")
     monkeypatch.setattr(_session_shell, "RUNTIME_PATH", "/usr")
-    monkeypatch.setattr(_session_shell, "SCRIPT", _session_shell.SCRIPT.replace("/opt/cluster-compute/bin/", ""))
+    runtime = tmp_path / "runtime"
+    runtime.mkdir()
+    (runtime / "bin").symlink_to("/bin")
+    (runtime / "libexec").symlink_to(SCRIPTS)
+    script = _session_shell.SCRIPT.replace("/opt/cluster-compute/bin/", "").replace(
+        "/opt/cluster-compute", str(runtime)
+    )
+    monkeypatch.setattr(_session_shell, "SCRIPT", script)
     folder = tmp_path / "base" / "train"
     folder.mkdir(parents=True, mode=0o700)
     session = {"id": SESSION, "name": "train", "owner": "alice", "user": {"name": "work"}}
@@ -86,9 +94,11 @@ def test_a_command_gets_no_input_and_any_characters(shell: Shell) -> None:
     assert answer.content.decode() == 'it\'s 2 "ü"'
 
 
-def test_a_command_that_takes_too_long_ends_with_its_children(shell: Shell, tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", ["sleep 600", "timeout 600 sleep 600"])
+def test_a_command_that_takes_too_long_ends_with_its_children(shell: Shell, tmp_path: Path, program: str) -> None:
+    """The program ``timeout`` is in a process group of its own."""
     marker = tmp_path / "pid"
-    (answer,) = shell.run(["sub1"], f"echo begun; sleep 600 & echo $! >{marker}; wait", 1)
+    (answer,) = shell.run(["sub1"], f"echo begun; {program} & echo $! >{marker}; wait", 1)
     assert (answer.code, answer.content, answer.problem) == (124, b"begun\n", "no end within 1 s")
     pid = int(marker.read_text())
     assert _ends(pid)
