@@ -176,6 +176,35 @@ def test_the_command_ends_with_a_connection_without_a_terminal(client: Any, lab:
         assert wait_until(lambda host=host: not runs(client, lab, host, "/tmp/over"), deadline_in(60))  # type: ignore[misc]
 
 
+ATTACHED = "/opt/cluster-compute/bin/attached; "
+
+
+def test_what_an_attached_command_has_started_ends_with_its_connection(client: Any, lab: Lab) -> None:
+    """As the command of ``cluster-compute ssh`` begins: in any process group, and also what ignores TERM."""
+    box = "/opt/cluster-compute/bin/busybox"
+    script = f"{ATTACHED}{box} timeout 600 sleep 20261 & (trap '' TERM; sleep 20261) | cat"
+    with started(lab, script) as process:
+        assert wait_until(lambda: runs(client, lab, "main1", "sleep 20261"), deadline_in(60))
+        process.kill()
+    assert wait_until(lambda: not runs(client, lab, "main1", "sleep 20261"), deadline_in(90))
+
+
+def test_an_attached_command_has_its_input_and_exit_code_and_may_leave_something_behind(client: Any, lab: Lab) -> None:
+    answer = subprocess.run(
+        ["ssh", "-F", lab.config, "main1", f"{ATTACHED}sleep 20262 {QUIET} echo $! >/tmp/left; cat; exit 7"],
+        input=b"given\n",
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert (answer.returncode, answer.stdout, answer.stderr) == (7, b"given\n", b"")
+    # The watch looks every second.
+    time.sleep(3)
+    assert runs(client, lab, "main1", "sleep 20262")
+    assert not runs(client, lab, "main1", "attached")
+    lab.ssh("main1", "kill $(cat /tmp/left)")
+
+
 QUIET = ">/dev/null 2>&1 </dev/null &"
 DETACHED = [
     f"nohup {SLEEPS}",

@@ -5,6 +5,8 @@
 #
 # Whose login a program belongs to, sourced by the programs that end with it. Without a terminal, no signal says that a connection is
 # lost: sshd ends, and leaves its child to another parent.
+#
+# shellcheck disable=SC2034 # they read what these functions set
 
 read_stat() { # PID: sets state, parent, leader (of the process session) and terminal of a process
     { IFS= read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
