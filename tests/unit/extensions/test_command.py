@@ -298,40 +298,6 @@ def test_the_only_session_needs_no_name(
     assert variables(line, monkeypatch) == {"session_name": "main1"}
 
 
-ATTACHED = "/opt/cluster-compute/bin/attached; "
-
-
-def test_a_command_has_a_terminal_where_there_is_one(
-    capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only with all three streams: a result that is piped has no changed line ends. A login has one anyway."""
-    session(home, "train")
-    terminals = {0, 1}
-    monkeypatch.setattr("os.isatty", lambda number: number in terminals)
-    assert "-t" not in shown(capsys, "ssh", "--", "id")[0]
-    terminals.add(2)
-    assert shown(capsys, "ssh", "--", "id")[0][2:] == ["-t", "--", "main1", f"{ATTACHED}id"]
-    assert "-t" not in shown(capsys, "ssh")[0]
-    assert "-t" not in shown(capsys, "--json", "ssh", "--", "id")[0]
-
-
-def test_ssh_reads_the_configuration_of_the_session(capsys: pytest.CaptureFixture[str], home: Path) -> None:
-    config = str(session(home, "train") / "ssh_config")
-    for words, expected in (
-        (["ssh"], ["main1"]),
-        (["ssh", "train", "sub1"], ["sub1"]),
-        (["ssh", "sub1", "--", "echo $HOME; id"], ["sub1", f"{ATTACHED}echo $HOME; id"]),
-        (["ssh", "train", "--", "ls", "a b"], ["main1", f"{ATTACHED}ls 'a b'"]),
-    ):
-        assert shown(capsys, *words) == [["-F", config, "--", *expected]]
-    # ssh would look for a host of that name elsewhere.
-    for other in ("sub2", "oProxyCommand=id"):
-        message = f"session train has no container {other}: it has main1, sub1"
-        assert refusal(capsys, "--show", "ssh", "train", other) == message
-    assert "only the machine that launched it has its keys" in refusal(capsys, "ssh", "other")
-    assert refusal(capsys, "ssh", "train", "--json").startswith("a login has no JSON document")
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -352,21 +318,6 @@ def test_a_damaged_line_of_an_app_hides_no_other(capsys: pytest.CaptureFixture[s
     (session(home, "train") / "apps").write_bytes(b"lab http://127.0.0.1:30001/lab?token=abc\n\xffop\n\n")
     assert main(["open", "train"]) == 0
     assert capsys.readouterr().out.splitlines() == ["lab http://127.0.0.1:30001/lab?token=abc", "open"]
-
-
-def test_the_exit_code_of_a_command_by_ssh_is_that_of_the_command(home: Path, tmp_path: Path) -> None:
-    """A program in the place of ssh shows what it receives."""
-    session(home, "train")
-    program = tmp_path / "bin" / "ssh"
-    program.parent.mkdir()
-    program.write_text('#!/bin/sh\nshift 3; echo "$1 ${2#*attached; }"; exit 7\n')
-    program.chmod(0o755)
-    environment = {"HOME": str(home), "PATH": f"{program.parent}:/usr/bin:/bin"}
-    for more, expected in ([], "main1 id\n"), (["--json"], {"exit_code": 7, "stderr": "", "stdout": "main1 id\n"}):
-        command = [str(ROOT / "bin/cluster-compute"), *more, "ssh", "train", "--", "id"]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 7, done.stderr
-        assert (json.loads(done.stdout) if more else done.stdout) == expected
 
 
 def test_apps_are_listed_and_opened_by_a_tunnel(capsys: pytest.CaptureFixture[str], home: Path) -> None:
