@@ -13,7 +13,7 @@ from ..module_utils._docker.runtime import Scripts
 _FOLDER = Path(__file__).resolve().parents[2] / "roles" / "image" / "files"
 _BUILDER = "make_runtime.sh"
 # The scripts that are programs; the others are parts of them.
-_PROGRAMS = ("attached", "discover_hosts", "everywhere", "init")
+_PROGRAMS = ("attached", "discover_hosts", "everywhere", "init", "run_own")
 
 
 @functools.lru_cache(maxsize=None)

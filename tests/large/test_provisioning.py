@@ -197,7 +197,7 @@ def test_a_bare_host_becomes_an_agent_and_an_ordinary_host_again(host: Host) -> 
     assert host.run("docker container ls -aq") == ""
     assert host.run("stat -c '%a %U %G' /var/lib/cluster-compute").split() == ["2770", "root", "docker"]
     assert host.run("stat -c '%a %G' /var/lib/cluster-compute/sessions.db").split() == ["660", "docker"]
-    assert host.run("docker run --rm %s /opt/cluster-compute/bin/ssh -V" % REFERENCE).startswith("OpenSSH")
+    assert host.run("docker run --rm %s /opt/cluster-compute/libexec/ssh -V" % REFERENCE).startswith("OpenSSH")
     assert not host.has("ls -d /var/lib/cluster-compute-* /var/tmp/cluster-compute-*")
 
     host.run("usermod -aG docker alice")

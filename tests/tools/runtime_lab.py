@@ -45,7 +45,7 @@ KbdInteractiveAuthentication no
 PidFile none
 KexAlgorithms curve25519-sha256
 SetEnv PATH={PATH}
-Subsystem sftp {RUNTIME}/libexec/sftp-server
+Subsystem sftp internal-sftp
 """
 
 SSH_CONFIG = """

@@ -38,6 +38,64 @@ _QUICK_EXCHANGE = "    KexAlgorithms -sntrup*"
 _CONTROL = re.compile(r"[\0\r\n]")
 # sshd writes it once it listens, also after it has read its configuration again.
 PID_FILE = "/run/sshd/pid"
+# What a container calls itself, beside its name.
+LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
+_CLIENT_OPTIONS = (
+    "IdentitiesOnly yes",
+    "IdentityAgent none",
+    "PubkeyAuthentication yes",
+    # Its name until OpenSSH 8.5, which later releases know, too.
+    "PubkeyAcceptedKeyTypes ssh-ed25519",
+    "PreferredAuthentications publickey",
+    "PasswordAuthentication no",
+    "KbdInteractiveAuthentication no",
+    "HostbasedAuthentication no",
+    "StrictHostKeyChecking yes",
+    # A home that several sessions share may contain the key of another main1.
+    "UserKnownHostsFile /dev/null",
+    "KnownHostsCommand none",
+    "RevokedHostKeys none",
+    "CheckHostIP no",
+    "VerifyHostKeyDNS no",
+    "UpdateHostKeys no",
+    "VisualHostKey no",
+    "HostKeyAlgorithms ssh-ed25519-cert-v01@openssh.com",
+    "CASignatureAlgorithms ssh-ed25519",
+    # mpirun logs in to 64 containers at once, in the CPU share of one. The post-quantum key exchange, which OpenSSH prefers,
+    # takes ten times the CPU time of a login. These names are known to every OpenSSH since 6.5; the second is for FIPS mode.
+    "KexAlgorithms curve25519-sha256@libssh.org,ecdh-sha2-nistp256",
+    "Ciphers aes128-gcm@openssh.com,aes256-gcm@openssh.com,aes128-ctr,aes256-ctr",
+    "MACs hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512",
+    "Compression no",
+    "RekeyLimit default none",
+    "HostName %h",
+    "AddressFamily any",
+    "CanonicalizeHostname no",
+    "ProxyCommand none",
+    "ProxyJump none",
+    "ProxyUseFdpass no",
+    "ControlMaster no",
+    "ControlPath none",
+    "ControlPersist no",
+    "RemoteCommand none",
+    "RequestTTY auto",
+    "SessionType default",
+    "StdinNull no",
+    "ForkAfterAuthentication no",
+    "PermitLocalCommand no",
+    "ExitOnForwardFailure no",
+    "ForwardAgent no",
+    "ForwardX11 no",
+    "GatewayPorts no",
+    "Tunnel no",
+    "TCPKeepAlive yes",
+    "BatchMode no",
+    "ConnectionAttempts 5",
+    "ConnectTimeout 20",
+    "ServerAliveInterval %d" % ALIVE_INTERVAL,
+    "ServerAliveCountMax %d" % ALIVE_COUNT,
+    "LogLevel ERROR",
+)
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
@@ -102,6 +160,8 @@ def sshd_config(environment: Mapping[str, str], user: str, startups: int, server
         "HostKey " + HOST_KEY,
         "HostCertificate " + HOST_CERTIFICATE,
         "AuthorizedKeysFile " + AUTHORIZED_KEYS,
+        # Owners and modes of /etc are those of the image. The file is the session's own.
+        "StrictModes no",
         "AllowUsers " + user,
         "PermitRootLogin no",
         "PasswordAuthentication no",
@@ -125,40 +185,46 @@ def sshd_config(environment: Mapping[str, str], user: str, startups: int, server
         # A client whose network is lost says no goodbye. Its login ends, and with it what `everywhere` runs.
         "ClientAliveInterval %d" % ALIVE_INTERVAL,
         "ClientAliveCountMax %d" % ALIVE_COUNT,
-        "Subsystem sftp " + (f"{RUNTIME_PATH}/libexec/sftp-server" if server.is_of_runtime else "internal-sftp"),
+        # A program of its own would start in the environment of the user's programs.
+        "Subsystem sftp internal-sftp",
         # Only the first SetEnv directive takes effect, so a single line sets all variables.
         set_env(environment),
     )
 
 
 def client_config(plan: Plan, port: int = SSH_PORT) -> str:
-    """The client configuration in a container: ``ssh sub1`` works. Applies only to names and addresses of this session."""
+    """The client configuration in a container: ``ssh sub1`` works. Applies only to names and addresses of this session.
+
+    It sets what can keep a connection from being made: ssh takes the first value that it finds of an option, and an image's
+    own ssh goes on with the image's file.
+    """
     hosts = [name for name, _address in plan.names] + [address for _name, address in plan.names]
     return _lines(
-        "Host " + " ".join(hosts),
+        "Host " + " ".join([*hosts, *LOCAL_NAMES]),
         "    User " + plan.session.user.name,
-        *(["    Port %d" % port] if port != SSH_PORT else []),
+        "    Port %d" % port,
         "    IdentityFile " + CLUSTER_KEY,
-        "    IdentitiesOnly yes",
-        "    StrictHostKeyChecking yes",
         "    GlobalKnownHostsFile " + KNOWN_HOSTS,
-        # A home that several sessions share may contain the key of another main1.
-        "    UserKnownHostsFile /dev/null",
-        "    PreferredAuthentications publickey",
-        # mpirun logs in to 64 containers at once, in the CPU share of one. The post-quantum key exchange, which OpenSSH prefers,
-        # takes ten times the CPU time of a login. These names are known to every OpenSSH since 6.5; the second is for FIPS mode.
-        "    KexAlgorithms curve25519-sha256@libssh.org,ecdh-sha2-nistp256",
-        "    ConnectionAttempts 5",
-        "    ConnectTimeout 20",
-        "    ServerAliveInterval %d" % ALIVE_INTERVAL,
-        "    ServerAliveCountMax %d" % ALIVE_COUNT,
-        "    LogLevel ERROR",
+        *("    " + option for option in _CLIENT_OPTIONS),
     )
 
 
+def container_config(text: str, hostname: str, server: Server = OF_SESSION) -> str:
+    """The client configuration of one container, which is also ``localhost`` there, and proves that it is.
+
+    An ssh that is older than an option, or built without it, ignores it; the image's file gets the same forbearance.
+    """
+    address = hostname if server.addresses else "127.0.0.1"
+    own = ["Host " + " ".join(LOCAL_NAMES), "    HostName " + address, "    HostKeyAlias " + hostname]
+    return _lines("IgnoreUnknown *", *own) + text
+
+
 def included_config(text: str) -> str:
-    """The image's client configuration, which includes ours first: ssh uses the first value of an option."""
-    include = f"Include {CLIENT_CONFIG}\n"
+    """The image's client configuration, which includes ours first: ssh uses the first value of an option.
+
+    An ssh that is too old to include a file goes on with the image's.
+    """
+    include = f"IgnoreUnknown *\nInclude {CLIENT_CONFIG}\n"
     return text if text.startswith(include) else include + text
 
 

@@ -93,7 +93,9 @@ def container_entries(
     user = session.user
     return [
         *_server(bundle, container, session, environment, server),
-        *_client(bundle, user, contents),
+        *_client(
+            bundle, user, contents, config_files.container_config(bundle.client_config, container.hostname, server)
+        ),
         *_accounts_of(user, contents),
         *_home(bundle, user, contents),
         *_scripts(session, container),
@@ -122,7 +124,9 @@ def login_entries(
     is_new = contents.tree.mode(contents.tree.real(user.home)) is None
     return [
         *_server(bundle, container, session, environment, server),
-        *_client(bundle, user, contents),
+        *_client(
+            bundle, user, contents, config_files.container_config(bundle.client_config, container.hostname, server)
+        ),
         *_accounts_of(user, contents),
         *([Entry(user.home, None, 0o755, user.uid, user.gid, optional=True)] if is_new else []),
         *_host_lists(bundle, container, session),
@@ -201,11 +205,11 @@ def _server(
     ]
 
 
-def _client(bundle: Bundle, user: User, contents: ImageContents) -> List[Entry]:
+def _client(bundle: Bundle, user: User, contents: ImageContents, config: str) -> List[Entry]:
     """The files of the ssh client. The cluster key lies outside the home, because a data folder may be mounted there."""
     return [
         Entry(config_files.CLUSTER_KEY, _bytes(bundle.cluster_key), 0o600, user.uid, user.gid),
-        Entry(config_files.CLIENT_CONFIG, _bytes(bundle.client_config)),
+        Entry(config_files.CLIENT_CONFIG, _bytes(config)),
         Entry("/etc/ssh/ssh_config", _bytes(config_files.included_config(contents.client_config))),
         Entry(config_files.KNOWN_HOSTS, _bytes(config_files.known_hosts(contents.known_hosts, bundle.known_hosts))),
     ]

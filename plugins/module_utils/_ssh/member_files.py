@@ -37,7 +37,6 @@ _PATIENCE = 30
 _WRITE = f"""
 runtime={RUNTIME_PATH} config={CONFIG_FOLDER}
 box=$runtime/bin/busybox
-unset LD_LIBRARY_PATH LD_PRELOAD
 "$box" head -c "$1" | "$box" tar -x -f - -C / || exit
 [ ! -f "{_NEW_HOSTS}" ] || "$box" cat "{_NEW_HOSTS}" >{_HOSTS} || exit
 [ -z "$4" ] || "$runtime/bin/setpriv" --reuid "$2" --regid "$3" --clear-groups -- "$box" sh -c '
@@ -105,7 +104,9 @@ class MemberFiles:
         lists[PROFILE] = config_files.login_profile(environment["PATH"], size)
         texts = {
             **{path: text for path, text in lists.items() if not self._is_mounted(path)},
-            config_files.CLIENT_CONFIG: self.bundle.client_config,
+            config_files.CLIENT_CONFIG: config_files.container_config(
+                self.bundle.client_config, container.hostname, own
+            ),
             config_files.KNOWN_HOSTS: known,
             _PINNED: self.bundle.pinned,
             **({_NEW_HOSTS: hosts} if hosts != found else {}),

@@ -13,10 +13,10 @@ if ! [ -r "$hostfile" ]; then
     echo "discover_hosts: cannot read $hostfile: this is no container of a session; run it in a container of a session" >&2
     exit 2
 fi
-# The image's own settings for the loader and OpenSSL are not for these programs.
-unset LD_LIBRARY_PATH LD_PRELOAD
+client="$runtime/bin/ssh -F /etc/cluster-compute/ssh_config -T -o BatchMode=yes -o ConnectTimeout=3 -o ConnectionAttempts=1"
 while read -r host slots; do
-    if "$runtime/bin/ssh" -T -o BatchMode=yes -o ConnectTimeout=3 -o ConnectionAttempts=1 "$host" true </dev/null >/dev/null 2>&1; then
+    # shellcheck disable=SC2086 # words
+    if $client "$host" true </dev/null >/dev/null 2>&1; then
         echo "$host:${slots#slots=}"
     fi &
 done <"$hostfile"

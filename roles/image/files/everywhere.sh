@@ -60,7 +60,7 @@ here() { # FOLDER COMMAND: one container's part: runs the command until it ends 
 }
 
 connect() { # SECONDS HOST COMMAND
-    "$runtime/bin/ssh" -T -o BatchMode=yes -o ConnectionAttempts=1 -o "ConnectTimeout=$1" "$2" "$3"
+    "$runtime/bin/ssh" -F /etc/cluster-compute/ssh_config -T -o BatchMode=yes -o ConnectionAttempts=1 -o "ConnectTimeout=$1" "$2" "$3"
 }
 
 named() { # HOST: copies stdin to stdout, each line with the name of the container
@@ -141,7 +141,7 @@ watch_login() { # without a terminal, no signal says that the connection is lost
 }
 
 run_all() {
-    folder=$("$box" mktemp -d) || fail "cannot create a temporary folder"
+    folder=$("$box" mktemp -d 2>/dev/null || TMPDIR=/tmp "$box" mktemp -d) || fail "cannot create a temporary folder"
     trap 'rm -rf "$folder"' EXIT
     "$box" mkfifo "$folder/alive" || exit 2
     exec 7<>"$folder/alive" # so that the next two do not wait for each other
@@ -209,8 +209,6 @@ if [ "$#" -gt 1 ]; then
     done
 fi
 remote="$runtime/bin/everywhere --here $(quoted "$PWD") $(quoted "$script")"
-# The image's own settings for the loader and OpenSSL are not for these programs.
-unset LD_LIBRARY_PATH LD_PRELOAD
 stopped=
 find_connection
 run_all

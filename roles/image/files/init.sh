@@ -32,6 +32,8 @@ user=work
 export PATH="${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}:$runtime/bin"
 helpers='' # PIDs of subshells of PID 1, which end with it
 sshd=''
+# shellcheck source=roles/image/files/own_environment.sh
+. "$runtime/libexec/own_environment.sh"
 # shellcheck source=roles/image/files/life.sh
 . "$runtime/libexec/life.sh"
 # shellcheck source=roles/image/files/limits.sh
@@ -40,6 +42,10 @@ sshd=''
 . "$runtime/libexec/secrets.sh"
 # shellcheck source=roles/image/files/apps.sh
 . "$runtime/libexec/apps.sh"
+
+for tool in chmod chown ls mkdir mv rm sleep touch; do # an image's own may be another program of that name
+    eval "$tool() { \"$box\" $tool \"\$@\"; }"
+done
 
 say() {
     echo "cluster-compute: $*" >&2
@@ -107,6 +113,28 @@ as_user() { # SCRIPT: becomes the user, in a login's environment and a process g
         *) set -- "$shell" "$1" ;;
     esac
     exec "$runtime/bin/setsid" "$runtime/bin/setpriv" --reuid "$uid" --regid "$gid" --init-groups -- "$@"
+}
+
+open_folders() { # above the files that sshd and the clients of the user read: an image may keep others out. Mounts stay as they are
+    above=$home root=''
+    set -- / /etc /etc/ssh "$config"
+    while [ -n "${above%/*}" ]; do
+        above=${above%/*}
+        set -- "$@" "$above"
+    done
+    "$box" stat -L -c '%d %A %n' "$@" 2>/dev/null | while read -r device mode folder; do
+        root=${root:-$device}
+        case $device:$mode in
+            "$root":*[!xt]) chmod o+rx "$folder" 2>/dev/null || say "others than root cannot enter $folder: logins may fail" ;;
+        esac
+    done
+}
+
+make_empty_root() { # sshd insists on a folder of root's that nobody else can write to
+    [ -d /run/sshd ] || rm -f /run/sshd
+    mkdir -p /run/sshd
+    chown 0:0 /run/sshd
+    chmod 755 /run/sshd
 }
 
 own_new_volumes() { # a new volume is empty and owned by root; any other volume is not changed
@@ -227,8 +255,7 @@ run_restarted() { # the command, again after a failure as often as the session a
 }
 
 run_sshd() { # becomes sshd
-    # The image's own settings for the loader and OpenSSL are not for these programs.
-    unset LD_LIBRARY_PATH LD_PRELOAD
+    forget_image_settings
     set -- -D -e -f "$(sshd_settings)"
     # Since 9.8 sshd is several programs, and looks for the others where its distribution keeps them.
     [ ! -x "$runtime/libexec/sshd-session" ] || set -- "$@" -o "SshdSessionPath=$runtime/libexec/sshd-session"
@@ -243,10 +270,11 @@ trap 'finish 80' USR1 # the lifetime of the session is over
 trap 'finish 81' USR2 # the session is idle
 [ "$*" != check-folders ] || check_folders
 receive_files
-mkdir -p /run/sshd
+make_empty_root
 [ -d /tmp ] || mkdir -m 1777 /tmp
 find_state
 find_user
+open_folders
 chown "$uid" /proc/self/fd/1 /proc/self/fd/2 2>/dev/null # so that the scripts can open /dev/stdout and /dev/stderr
 own_new_volumes
 await_secrets

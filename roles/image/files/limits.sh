@@ -137,9 +137,8 @@ patience=60
 
 ask_quiet() { # HOST: sets answer: its idle seconds, 0 if it does not know them, or empty if it cannot be reached
     answer=$(
-        unset LD_LIBRARY_PATH LD_PRELOAD
         export HOME="$home"
-        set -- -n -o BatchMode=yes -o ConnectTimeout=5 -o ServerAliveInterval=5 "$1" "cat $config/run/quiet; echo"
+        set -- -F "$config/ssh_config" -n -o BatchMode=yes -o ConnectTimeout=5 -o ServerAliveInterval=5 "$1" "cat $config/run/quiet; echo"
         "$runtime/bin/busybox" timeout "$patience" \
             "$runtime/bin/setpriv" --reuid "$uid" --regid "$gid" --init-groups -- "$runtime/bin/ssh" "$@" 2>/dev/null && echo reached
     )

@@ -37,7 +37,7 @@ def test_a_container_that_does_not_answer_in_time_is_gone(there: str, answer: st
 
 def test_containers_that_do_not_answer_do_not_hold_up_the_end_of_the_lifetime(tmp_path: Path) -> None:
     """It is looked at after each group of questions."""
-    make_runtime(tmp_path, 'echo "$@" | cut -d " " -f 7 >>"$config/log"; sleep 600')
+    make_runtime(tmp_path, 'echo "$@" | cut -d " " -f 10 >>"$config/log"; sleep 600')
     (tmp_path / "limits").write_text("lifetime 1 1000\nidle 600\n")
     script = f"""
         export config={tmp_path}

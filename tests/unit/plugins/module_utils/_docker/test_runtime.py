@@ -71,7 +71,7 @@ def test_programs_are_run_by_the_shell_of_the_runtime() -> None:
 
 def test_the_release_has_all_scripts_of_pid_1() -> None:
     scripts = runtime_scripts()
-    programs = {"bin/init", "bin/attached", "bin/everywhere", "bin/discover_hosts"}
+    programs = {"bin/init", "bin/attached", "bin/everywhere", "bin/discover_hosts", "bin/run_own"}
     assert programs | {"libexec/life.sh", "libexec/limits.sh", "libexec/secrets.sh"} <= set(scripts.texts)
     assert not [path for path in scripts.texts if "make_runtime" in path]
     assert {"sh", "sleep", "date"} <= set(scripts.applets)

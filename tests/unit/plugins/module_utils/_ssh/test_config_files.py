@@ -77,7 +77,7 @@ def test_an_image_s_known_hosts_stay(image: str, wanted: str) -> None:
 def test_an_image_s_client_configuration_is_read_after_ours(image: str) -> None:
     once = config_files.included_config(image)
 
-    assert once == "Include /etc/cluster-compute/ssh_config\n" + image
+    assert once == "IgnoreUnknown *\nInclude /etc/cluster-compute/ssh_config\n" + image
     assert config_files.included_config(once) == once
 
 
@@ -88,6 +88,72 @@ def test_logins_between_containers_use_a_cheap_key_exchange(tmp_path: Path) -> N
 
     shown = subprocess.run(["ssh", "-G", "-F", str(config), "sub2"], capture_output=True, text=True, check=True).stdout
     assert "\nkexalgorithms curve25519-sha256@libssh.org,ecdh-sha2-nistp256\n" in shown
+
+
+HOSTILE = """
+Host *
+    Port 2222
+    User alice
+    HostName elsewhere
+    ProxyCommand nc %h %p
+    ProxyJump bastion
+    AddressFamily inet6
+    CanonicalizeHostname always
+    CASignatureAlgorithms rsa-sha2-512
+    Ciphers aes256-cbc
+    Compression yes
+    ControlMaster auto
+    ControlPath /nowhere/%C
+    ControlPersist yes
+    ForkAfterAuthentication yes
+    GlobalKnownHostsFile /nowhere
+    HostKeyAlgorithms rsa-sha2-512
+    HostbasedAuthentication yes
+    IdentityAgent /nowhere
+    KexAlgorithms diffie-hellman-group14-sha256
+    KnownHostsCommand /bin/false
+    LogLevel DEBUG
+    MACs hmac-sha1
+    PermitLocalCommand yes
+    PreferredAuthentications password
+    PubkeyAcceptedAlgorithms rsa-sha2-512
+    PubkeyAuthentication no
+    RemoteCommand tmux
+    RequestTTY force
+    RevokedHostKeys /nowhere
+    SessionType none
+    StdinNull yes
+    Tunnel yes
+    UserKnownHostsFile /nowhere
+    NoSuchOption yes
+"""
+
+
+def shown_of(folder: Path, host: str, image: str) -> list[str]:
+    """What ssh would do, with the file of an image that includes ours."""
+    ours, config = folder / "ours", folder / "config"
+    ours.write_text(config_files.container_config(config_files.client_config(PLAN), "sub1"))
+    config.write_text(config_files.included_config(image).replace(config_files.CLIENT_CONFIG, str(ours)))
+    return subprocess.run(
+        ["ssh", "-G", "-F", str(config), host], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+
+
+@pytest.mark.parametrize("host", ["sub2", PLAN.containers[2].address, "localhost", "127.0.0.1", "::1"])
+def test_nothing_in_an_image_s_client_configuration_changes_a_connection_in_the_session(
+    host: str, tmp_path: Path
+) -> None:
+    assert shown_of(tmp_path, host, HOSTILE) == shown_of(tmp_path, host, "")
+
+
+def test_an_image_s_client_configuration_holds_for_other_hosts(tmp_path: Path) -> None:
+    assert {"port 2222", "user alice", "hostname elsewhere"} <= set(shown_of(tmp_path, "github.com", HOSTILE))
+
+
+def test_a_container_is_localhost_and_proves_by_its_name_that_it_is(tmp_path: Path) -> None:
+    assert {"hostname 127.0.0.1", "hostkeyalias sub1", "user work"} <= set(shown_of(tmp_path, "localhost", ""))
+    server = config_files.Server(port=2222, addresses=("192.0.2.1",))
+    assert "    HostName sub1\n" in config_files.container_config("", "sub1", server)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +247,7 @@ def test_the_server_of_an_image_gets_nothing_that_it_may_not_know() -> None:
     lines = config_files.sshd_config({}, "work", 10, server).splitlines()
     own = config_files.sshd_config({}, "work", 10).splitlines()
 
-    assert set(lines) - set(own) == {"Port 2222", "PidFile /etc/sshd.pid", "Subsystem sftp internal-sftp"}
+    assert set(lines) - set(own) == {"Port 2222", "PidFile /etc/sshd.pid"}
     assert "PerSourceMaxStartups 5" in set(own) - set(lines)
 
 
