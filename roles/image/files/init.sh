@@ -130,7 +130,7 @@ open_folders() { # above the files that sshd and the clients of the user read: a
     done
 }
 
-make_empty_root() { # sshd insists on a folder of root's that nobody else can write to
+make_empty_root() { # sshd runs only with such a folder, which root alone can write to
     [ -d /run/sshd ] || rm -f /run/sshd
     mkdir -p /run/sshd
     chown 0:0 /run/sshd
