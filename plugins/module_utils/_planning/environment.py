@@ -4,8 +4,8 @@
 """The environment variables of a container: docs/architecture.md §6 has the table.
 
 Containers that compute together have ranks, and the cluster of TensorFlow. A ``torchrun`` without options trains over the session
-only on request: it reads the default of each of its options from a variable ``PET_…``, and with PET_NNODES,
-``torchrun --standalone`` waits for other containers. https://docs.pytorch.org/docs/stable/elastic/run.html
+only on request: it reads the default of each of its options from a variable ``PET_…``, and with a PET_NNODES
+that is no range, ``torchrun --standalone`` waits for other containers. https://docs.pytorch.org/docs/stable/elastic/run.html
 """
 
 from __future__ import annotations

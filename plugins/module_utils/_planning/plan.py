@@ -134,7 +134,8 @@ def _torchrun(request: Request, session: Session, container: Container, port: in
     processes = str(len(container.resources.devices) or 1)
     if request.torchrun_mode == STATIC:
         return {
-            "PET_NNODES": str(len(ranks)),
+            # The static rendezvous waits for the largest number; with --standalone, torchrun begins with the smallest.
+            "PET_NNODES": "1:%d" % len(ranks),
             "PET_NODE_RANK": str(ranks[container.hostname]),
             "PET_NPROC_PER_NODE": processes,
             "PET_MASTER_ADDR": main,

@@ -21,7 +21,7 @@ PREPARED = ("provision_agents", "build_environments")
 # Stand-ins for PyTorch and JupyterLab, which tests of one host run: torchrun shows what it is given.
 TORCHRUN = """\
 #!/bin/sh
-echo "rank $PET_NODE_RANK of $PET_NNODES at $PET_MASTER_ADDR: $(sha256sum <"$1")"
+echo "rank $PET_NODE_RANK of ${PET_NNODES#*:} at $PET_MASTER_ADDR: $(sha256sum <"$1")"
 """
 STAND_IN = {
     "versions": {"1": REFERENCE},

@@ -95,7 +95,7 @@ def test_tf_config(roles: list[Any], host: str, expected: tuple[Any, str, int] |
 def test_torchrun_trains_over_the_roles_that_compute() -> None:
     found = environments(plan(request(roles=[{"name": "main", "compute": False}, PS, WORKER], torchrun="static")))
     assert [found[host].get("PET_NODE_RANK") for host in found] == [None, None, None, "0", "1"]
-    assert (found["worker2"]["PET_NNODES"], found["worker2"]["PET_MASTER_ADDR"]) == ("2", "worker1")
+    assert (found["worker2"]["PET_NNODES"], found["worker2"]["PET_MASTER_ADDR"]) == ("1:2", "worker1")
 
 
 def test_hostfiles_have_the_roles_that_compute_and_lists_of_hosts_have_all() -> None:
