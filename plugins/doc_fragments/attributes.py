@@ -23,6 +23,9 @@ attributes:
     description: Operating systems that the module can run on.
     support: full
     platforms: posix
+  async:
+    description: Supports the keyword C(async).
+    support: none
   action:
     description: An action plugin does a part of the work on the controller.
     support: full

@@ -28,6 +28,7 @@ from ._documented import documented
 from ._results import explained, unreachable, write_result
 from ._runtime_scripts import runtime_scripts
 from ._session_files import located
+from ._session_shell import NotLaunchedError
 from ._transfer_watch import watched
 
 if TYPE_CHECKING:
@@ -117,6 +118,9 @@ class ComputeAction(ActionBase):
 
     def failure(self, error: ComputeError) -> Json:
         """An error as the result. It names an option if that gave the value."""
+        if isinstance(error, NotLaunchedError) and self._task.check_mode:
+            line = "Not checked: the session has no containers yet."
+            return {"changed": True, "containers": [], "exit_code": 0, "message": "", "lines": [line]}
         if self.OPTIONS:
             error = self.OPTIONS.by_option(self.given, error)
         return {**error.to_result(), **({"exception": error.trace} if error.trace else {})}

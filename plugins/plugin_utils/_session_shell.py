@@ -49,6 +49,10 @@ exit $code
 """.format(bin=RUNTIME_PATH + "/bin", runtime=RUNTIME_PATH, config=CONFIG_FOLDER)
 
 
+class NotLaunchedError(InputError):
+    """The controller has no files of the session. In check mode, an earlier task may be what would launch it."""
+
+
 class Shell:
     """The containers of one session, as ``session.json`` on the controller names them."""
 
@@ -59,7 +63,7 @@ class Shell:
             rule = (
                 "%s has no session.json: sessions.yml lists the sessions; only the controller of a launch has the keys"
             )
-            raise InputError("session_name", name, rule % folder.folder)
+            raise NotLaunchedError("session_name", name, rule % folder.folder)
         self.config = os.path.join(folder.folder, "ssh_config")
         self.document: Json = arrival.session_document(content, folder.folder + "/session.json")
 

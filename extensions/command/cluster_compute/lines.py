@@ -17,6 +17,7 @@ from .verbs import VERBS
 from .words import MisuseError, check_hosts, check_name, script_of
 
 _PLAIN = re.compile(r"[A-Za-z0-9._/:@%+-]+")
+_PATTERN = re.compile(r"[*?\[]")
 _TEMPLATE = re.compile(r"\{[{%#]")
 # How variables of the playbooks begin, and the playbooks that reach a session by its own files alone.
 _VARIABLES, _BY_SSH = ("session", "usage"), ("session_exec", "session_copy")
@@ -97,7 +98,8 @@ def _down(asked: argparse.Namespace) -> List[Line]:
 def _end(asked: argparse.Namespace, name: str) -> Line:
     if os.path.isfile(name) and name.endswith((".yml", ".yaml", ".json")):
         return _line(asked, "-e", f"@{places.session_file(name)}")
-    return _line(asked, session_name=name if asked.session_many else check_name(name))
+    # Without --many, the playbook lists the sessions that match a pattern, and ends none.
+    return _line(asked, session_name=name if asked.session_many or _PATTERN.search(name) else check_name(name))
 
 
 def _logs(asked: argparse.Namespace) -> List[Line]:
@@ -112,6 +114,11 @@ def _logs(asked: argparse.Namespace) -> List[Line]:
 def _show(asked: argparse.Namespace) -> List[Line]:
     """A list of one session, or its session file."""
     return [_line(asked, **({} if asked.sessions_format else {"session_ended_too": "true", "sessions_columns": "all"}))]
+
+
+def _why(asked: argparse.Namespace) -> List[Line]:
+    """A list of one session, which may have ended."""
+    return [_line(asked, session_ended_too="true")]
 
 
 def _restart(asked: argparse.Namespace) -> List[Line]:
@@ -160,4 +167,4 @@ def _env(asked: argparse.Namespace) -> List[Line]:
 
 
 # The verbs that need more than the variables that their words name.
-MORE = {make.__name__[1:]: make for make in (_up, _scale, _down, _logs, _show, _restart, _exec, _cp, _env)}
+MORE = {make.__name__[1:]: make for make in (_up, _scale, _down, _logs, _show, _why, _restart, _exec, _cp, _env)}

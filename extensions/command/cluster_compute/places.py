@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import sys
@@ -25,6 +26,7 @@ NO_FILES = (
     "session %s has no files in %s: only the machine that launched it has its keys; if the inventory or the session file sets "
     "session_artifacts, repeat it as -e session_artifacts=DIRECTORY"
 )
+WAITS = "session {0} has no containers yet: cluster-compute why {0} shows what it waits for"
 NO_VARIABLES = (
     "%s%s: %s; a session file is YAML, with a variable and its value on each line, such as session_name: train, and lists and "
     "dictionaries indented below their variable"
@@ -130,4 +132,16 @@ def _belongs(asked: argparse.Namespace, name: str, word: str) -> bool:
 def document(asked: argparse.Namespace, name: str, *hosts: str) -> Dict[str, Any]:
     """What ``session.json`` of a session has, which must have these containers."""
     folder = artifacts(asked)
-    return document_of(folder / name, NO_FILES % (name, folder), *hosts)
+    missing = WAITS.format(name) if _waits(folder, name) else NO_FILES % (name, folder)
+    return document_of(folder / name, missing, *hosts)
+
+
+def _waits(folder: Path, name: str) -> bool:
+    """Whether this machine keeps a request of that name, as for a session that waits."""
+    for file in folder.glob(".requests/*"):
+        try:
+            if json.loads(file.read_text(encoding="utf-8"))["request"]["name"] == name:
+                return True
+        except (OSError, ValueError, LookupError, TypeError):
+            continue
+    return False

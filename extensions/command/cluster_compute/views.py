@@ -19,16 +19,21 @@ from .programs import INTERRUPTED, run
 from .run import FAILED, Json, View, play_all, report, shown
 from .words import MisuseError, app_lines, apps_of, attached, has_terminal
 
+_ENDED = ("TERMINATED", "CANCELLED", "ERROR")
+
 
 def why(asked: argparse.Namespace, listed: Json) -> Tuple[Json, List[str]]:
-    """The state of a session, its turn, and the reason."""
+    """The state of a session, its turn, and the reason; of the one that has ended last if none of this name is live."""
     name = places.session_of(asked)
     found = [session for session in listed["sessions"] if session["name"] == name]
     if not found:
-        raise MisuseError(f"there is no live session {name}: ls --ended lists those that have ended")
-    turn = f"turn {found[-1]['turn']} of the queue" if found[-1]["turn"] else ""
-    facts = filter(None, (found[-1]["state"], turn, found[-1]["explanation"]))
-    return found[-1], [f"Session {name}: {'; '.join(facts)}"]
+        raise MisuseError(
+            f"there is no session {name}, and the head keeps none: ls --ended lists those that have ended"
+        )
+    newest = max(found, key=lambda session: (session["state"] not in _ENDED, session["created"]))
+    turn = f"turn {newest['turn']} of the queue" if newest["turn"] else ""
+    facts = filter(None, (newest["state"], newest["result"], turn, newest["explanation"]))
+    return newest, [f"Session {name}: {'; '.join(facts)}"]
 
 
 def queue(_asked: argparse.Namespace, listed: Json) -> Tuple[Json, List[str]]:

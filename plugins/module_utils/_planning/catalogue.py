@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NoReturn, Sequence, Tuple
 
 from .._core import value_rules
 from .._core.constants import REFERENCE_IMAGE
@@ -126,7 +126,7 @@ def _filled(values: Mapping[str, Any], table: Table, usual: str, prefix: str, wh
         if entry.get("environment") and isinstance(given, Mapping):
             found[prefix + "environment"] = {**entry["environment"], **given}
     if prefix + "apps" in values:
-        found[prefix + "apps"] = _whole_apps(where, values[prefix + "apps"], name, entry)
+        found[prefix + "apps"] = _whole_apps(where, values[prefix + "apps"], name, table)
     return found
 
 
@@ -206,22 +206,33 @@ def _image(name: str, version: str, versions: Mapping[str, str], variable: str) 
     return versions[version]
 
 
-def _whole_apps(variable: str, value: Any, name: str, entry: Environment) -> Any:
+def _whole_apps(variable: str, value: Any, name: str, table: Table) -> Any:
     """The apps of a list as whole dictionaries. Names are looked up in the environment, or in the collection if there is none."""
     apps = _as_list(value)
     if not isinstance(apps, list):
         return value
+    entry = table.get(name, {})
     known = {app["name"]: app for app in entry.get("apps") or ()} if entry else APPS
     where = f"the environment {name}" if entry else "the collection"
-    return [_expanded(variable, app, known, where) for app in apps]
+    for app in apps:
+        if isinstance(app, str) and app not in known:
+            others = [other for other, one in table.items() if app in [own["name"] for own in one.get("apps") or ()]]
+            _refuse_app(variable, app, known, where, others)
+    return [_expanded(variable, app, known) for app in apps]
 
 
-def _expanded(variable: str, app: Any, known: Mapping[str, Mapping[str, Any]], where: str = "the collection") -> Any:
+def _refuse_app(variable: str, app: str, known: Iterable[str], where: str, others: Sequence[str] = ()) -> NoReturn:
+    """Refuse the name of an app that is not ``known``; ``others`` are the environments that have it."""
+    image = f"set session_image to {' or '.join(others)}, which has it, or " if others else ""
+    rule = "%s has no app of this name, only %s; %swrite a dictionary with name, port and command"
+    raise InputError(variable, app, rule % (where, ", ".join(known) or "none", image))
+
+
+def _expanded(variable: str, app: Any, known: Mapping[str, Mapping[str, Any]]) -> Any:
     """An app by name, or a dictionary that names it and changes parts of it, as a whole dictionary."""
     if isinstance(app, str):
         if app not in known:
-            rule = "%s has no app of this name, only %s; write a dictionary with name, port and command"
-            raise InputError(variable, app, rule % (where, ", ".join(known) or "none"))
+            _refuse_app(variable, app, known, "the collection")
         return dict(known[app])
     if isinstance(app, Mapping) and app.get("name") in known and "command" not in app and "port" not in app:
         return {**known[str(app["name"])], **app}

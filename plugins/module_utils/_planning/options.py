@@ -80,7 +80,11 @@ class Options:
         for name in args:
             if name not in known:
                 close = difflib.get_close_matches(name, known, 1)
-                raise InputError(name, args[name], f"is not an option{f', but {close[0]} is' if close else ''}")
+                rule = "is not an option%s; the options are %s" % (
+                    f", but {close[0]} is" if close else "",
+                    ", ".join(sorted(known)),
+                )
+                raise InputError(name, args[name], rule)
         values = [(known[name], value) for name, value in args.items() if value not in (None, "")]
         return {
             option.full_name: value

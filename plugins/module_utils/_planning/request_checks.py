@@ -33,6 +33,9 @@ def check_request(variables: Mapping[str, Any]) -> Request:
     for name in ("name", "owner"):
         if name not in values:
             raise InputError("session_" + name, variables.get(name), "must be set")
+    if "shm" not in values:
+        # The user has not chosen it, so it does not refuse a small memory.
+        values["shm"] = min(Request.shm, values.get("memory", Request.memory))
     given = values.pop("roles", ())
     # This also applies to one container: a session keeps its mode when its size changes.
     if values.get("network") == HOST:
@@ -53,7 +56,9 @@ def _with_roles(request: Request, given: Tuple[Dict[str, Any], ...]) -> Request:
     roles = []
     for one in given:
         apps = check_apps_of_role(f"{_ROLES}: {one['name']}: apps", one.get("apps", ()))
-        roles.append(Role(**{**of_session, "compute": one["name"] not in NOT_COMPUTING, **one, "apps": apps}))
+        shm = min(request.shm, one.get("memory", request.memory)) if request.shm <= Request.shm else request.shm
+        own = {"shm": shm, "compute": one["name"] not in NOT_COMPUTING, **one, "apps": apps}
+        roles.append(Role(**{**of_session, **own}))
     total = sum(role.size for role in roles)
     if request.size not in (1, total):
         rule = "must be left out with session_roles, whose containers are %d"

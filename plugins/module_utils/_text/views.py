@@ -251,7 +251,7 @@ def match_summary(names: Sequence[str], pattern: str, refused: bool = False) -> 
     '2 live sessions match sweep-*: sweep-1, sweep-2'
     """
     count = "%d live session%s" % (len(names), " matches" if len(names) == 1 else "s match")
-    advice = "; add -e session_many=true to terminate them." if refused else ""
+    advice = "; add --many, or with the playbook -e session_many=true, to terminate them." if refused else ""
     return f"{count} {pattern}: {', '.join(names) or 'nothing to end'}{advice}"
 
 

@@ -113,7 +113,7 @@ def test_several_sessions_without_a_name_end_by_a_pattern_if_several_are_meant(c
     controller.launched("other")
     refused = controller.terminate(f"{words}-*")
     assert refused.code != 0
-    matches = f"3 live sessions match {words}-*: {', '.join(names)}; add -e session_many=true to terminate them."
+    matches = f"3 live sessions match {words}-*: {', '.join(names)}; add --many, or with the playbook -e session_many=true, to terminate them."
     assert matches in refused.text
     assert len(controller.holding()) == 4
     controller.play("terminate", session_name=f"{words}-*", session_many=True).check()

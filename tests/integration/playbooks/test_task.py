@@ -56,4 +56,4 @@ def test_a_wrong_option_is_named(controller: Controller, tmp_path: Path) -> None
     refused = task(controller, tmp_path, **{**SMALL, "cpus": 0.001})
     assert (refused.code, refused.message) == (2, "cpus: 0.001: must be at least 0.01.")
     refused = task(controller, tmp_path, **{**SMALL, "clustersize": 3})
-    assert refused.message == "clustersize: 3: is not an option, but cluster_size is."
+    assert refused.message.startswith("clustersize: 3: is not an option, but cluster_size is; the options are ")

@@ -55,7 +55,8 @@ def variables(words: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, An
             "session_logs.yml",
             {"session_name": "train", "session_logs_containers": ["main1", "sub2"], "session_logs_follow": "true"},
         ),
-        (["why", "train"], "sessions.yml", {"session_name": "train"}),
+        (["why", "train"], "sessions.yml", {"session_name": "train", "session_ended_too": "true"}),
+        (["down", "sweep-*"], "terminate.yml", {"session_name": "sweep-*"}),
         (
             ["show", "train"],
             "sessions.yml",
@@ -215,7 +216,6 @@ def test_a_copy_of_several_sources_is_a_line_for_each(
         (["exec", "../x", "--", "id"], "'../x' is no name of a session"),
         (["exec", "train", "--on", "-oProxyCommand=id", "--", "id"], None),
         (["exec", "train", "--on", "main1,x", "--", "id"], "'x' is no name of a container"),
-        (["down", "sweep-*"], "'sweep-*' is no name of a session"),
         (["ssh", "train", "sub1", "sub2"], "ssh reaches one container"),
         (["logs", "train", "-f", "--json"], "logs -f has no end"),
         (["env", "build"], "env lists the environments"),

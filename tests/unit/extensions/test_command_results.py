@@ -74,10 +74,20 @@ def test_a_failure_is_a_document_too(playbook: Path, capfd: pytest.CaptureFixtur
     assert checked("failure", capfd.readouterr().out) == {"failed": True, "exit_code": 9, "containers": []}
 
 
+COMMON = {"created": 1.0, "result": ""}
 LISTED = {
     "sessions": [
-        {"name": "train", "owner": "alice", "state": "RUNNING", "turn": None, "reason": "", "explanation": ""},
         {
+            **COMMON,
+            "name": "train",
+            "owner": "alice",
+            "state": "RUNNING",
+            "turn": None,
+            "reason": "",
+            "explanation": "",
+        },
+        {
+            **COMMON,
             "name": "late",
             "owner": "bob",
             "state": "PENDING",
@@ -85,7 +95,15 @@ LISTED = {
             "reason": "node1: needs 4 CPUs, 1 free",
             "explanation": "node1: needs 4 CPUs, 1 free",
         },
-        {"name": "soon", "owner": "bob", "state": "PENDING", "turn": 1, "reason": "waits", "explanation": "waits"},
+        {
+            **COMMON,
+            "name": "soon",
+            "owner": "bob",
+            "state": "PENDING",
+            "turn": 1,
+            "reason": "waits",
+            "explanation": "waits",
+        },
     ]
 }
 
@@ -101,9 +119,35 @@ def test_why_and_queue_are_views_of_the_list(playbook: Path, capfd: pytest.Captu
     assert main(["-i", "h", "queue", "--json"]) == 0
     assert [one["name"] for one in json.loads(capfd.readouterr().out)["sessions"]] == ["soon", "late"]
     assert main(["-i", "h", "why", "other"]) == 2
-    assert "there is no live session other" in capfd.readouterr().err
+    assert "there is no session other" in capfd.readouterr().err
     stand_in(playbook, 4)
     assert main(["-i", "h", "queue"]) == 4
+
+
+ENDED = {"name": "jobs", "owner": "bob", "turn": None}
+
+
+@pytest.mark.parametrize(
+    ("sessions", "shown"),
+    [
+        ([("ERROR", 2.0, "", "main1: no image")], "ERROR; main1: no image"),
+        (
+            [("TERMINATED", 1.0, "", "old"), ("TERMINATED", 3.0, "FAILURE", "exit code 3")],
+            "TERMINATED; FAILURE; exit code 3",
+        ),
+        ([("ERROR", 3.0, "", "no image"), ("RUNNING", 2.0, "", "")], "RUNNING"),
+        ([("CANCELLED", 2.0, "", "by alice")], "CANCELLED; by alice"),
+    ],
+)
+def test_why_of_a_session_that_has_ended(
+    sessions: list[tuple[str, float, str, str]], shown: str, playbook: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The live session of the name, else the one that has ended last."""
+    names = ("state", "created", "result", "explanation")
+    found = [{**ENDED, **dict(zip(names, one, strict=True))} for one in sessions]
+    stand_in(playbook, 0, "session_info", {"sessions": found})
+    assert main(["-i", "h", "why", "jobs"]) == 0
+    assert capfd.readouterr().out == f"Session jobs: {shown}\n"
 
 
 def test_a_session_file_is_printed_as_it_is(playbook: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -112,6 +156,17 @@ def test_a_session_file_is_printed_as_it_is(playbook: Path, capfd: pytest.Captur
     assert capfd.readouterr().out == "---\nsession_name: train\n"
     assert main(["-i", "h", "show", "train", "--file", "--json"]) == 0
     assert checked("show", capfd.readouterr().out) == {"file": "---\nsession_name: train\n"}
+
+
+def test_a_session_that_waits_is_not_spoken_of_as_a_lost_one(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = home / ".cluster-compute" / ".requests"
+    kept.mkdir(parents=True)
+    (kept / "damaged").write_text("{")
+    assert main(["ssh", "late"]) == 2
+    assert "has no files in" in capsys.readouterr().err
+    (kept / "3614fdf3").write_text(json.dumps({"request": {"name": "late"}, "files": {}}))
+    assert main(["ssh", "late"]) == 2
+    assert "cluster-compute why late" in capsys.readouterr().err
 
 
 def test_every_verb_has_a_definition_in_the_schema() -> None:

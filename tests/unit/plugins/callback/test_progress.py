@@ -143,7 +143,7 @@ def test_a_pipe_that_nobody_reads_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_session_that_no_host_can_hold_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No end of another session starts it, so somebody has to act."""
+    """No end of another session starts it, so the user has to act."""
     shown: list[tuple[str, object]] = []
     callback: Any = CallbackModule()
     display = SimpleNamespace(display=lambda text, color=None, **_more: shown.append((text, color)))

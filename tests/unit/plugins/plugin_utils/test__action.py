@@ -14,6 +14,7 @@ from played import NO_PIPELINING
 
 from ansible_collections.cluster.compute.plugins.action.agent_step import ActionModule
 from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._session_shell import NotLaunchedError
 
 
 class Asked(ComputeAction):
@@ -99,3 +100,11 @@ def test_a_result_has_the_options_of_its_module_only_where_ansible_shows_them(
     action._execute_module = lambda _name, **_options: {"invocation": {"module_args": {"plan": {}}}}
     monkeypatch.setattr(action._display, "verbosity", verbosity)
     assert ("invocation" in action.step("image.pull", {}, {})) == kept
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_check_mode_goes_on_where_an_earlier_task_would_launch_the_session(check: bool) -> None:
+    task = SimpleNamespace(check_mode=check, diff=False, args={}, async_val=0, delegate_to=None)
+    action: Any = ActionModule(task, NO_PIPELINING, None, None, SimpleNamespace(template=lambda text: text), None)
+    result = action.failure(NotLaunchedError("session_name", "train", "has no session.json"))
+    assert (result.get("changed"), result.get("failed")) == ((True, None) if check else (None, True))

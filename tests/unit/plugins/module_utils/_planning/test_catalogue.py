@@ -99,12 +99,12 @@ def test_a_part_of_an_app_is_changed() -> None:
         (
             {"session_image": "lab", "session_apps": ["code"]},
             "session_apps: 'code': the environment lab has no app of this name, only jupyterlab, terminal, tensorboard; "
-            "write a dictionary with name, port and command.",
+            "set session_image to code, which has it, or write a dictionary with name, port and command.",
         ),
         (
             {"session_apps": ["terminal"]},
-            "session_apps: 'terminal': the environment reference has no app of this name, only none; write a dictionary with "
-            "name, port and command.",
+            "session_apps: 'terminal': the environment reference has no app of this name, only none; set session_image to lab or "
+            "pytorch or tensorflow or code, which has it, or write a dictionary with name, port and command.",
         ),
     ],
 )

@@ -47,7 +47,9 @@ def test_an_error_is_about_the_variable_that_an_option_repeats() -> None:
 
 
 def test_an_unknown_option_is_refused_with_the_one_that_was_meant() -> None:
-    with pytest.raises(InputError, match="clustersize: 3: is not an option, but cluster_size is"):
+    with pytest.raises(
+        InputError, match=r"clustersize: 3: is not an option, but cluster_size is; the options are .*, cluster_size, "
+    ):
         OPTIONS["session"].given({"clustersize": 3}, {}.get)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from samples import exactly
+from samples import exactly, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
@@ -125,3 +125,13 @@ def test_a_session_that_no_pool_can_hold_is_refused() -> None:
     )
     with pytest.raises(InputError, match=exactly(message)):
         asked(cluster_size=31, network_pool=pools)
+
+
+def test_a_small_memory_has_a_small_shared_memory_unless_that_is_chosen() -> None:
+    small = request(
+        memory="32m", roles=[{"name": "ps"}, {"name": "worker", "memory": "16m"}, {"name": "eval", "memory": "2g"}]
+    )
+    assert [role.shm for role in small.roles] == [32 << 20, 32 << 20, 16 << 20, 32 << 20]
+    assert (request(memory="32m").shm, request().shm) == (32 << 20, 64 << 20)
+    with pytest.raises(InputError, match="shm"):
+        request(shm="128m", roles=[{"name": "worker", "memory": "100m"}])

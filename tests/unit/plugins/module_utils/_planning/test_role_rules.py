@@ -123,7 +123,7 @@ def test_parameter_servers_and_evaluators_do_not_compute() -> None:
         ({"roles": [{**PS, "cpus": 0}]}, "session_roles: ps: cpus: 0: must be at least 0.01."),
         ({"roles": [{**PS, "memory": "1m"}]}, "session_roles: ps: memory: '1m': must be at least 6m."),
         (
-            {"roles": [{**PS, "memory": "32m"}]},
+            {"roles": [{**PS, "memory": "32m", "shm": "64m"}]},
             "session_roles: ps: shm: '64m': must be at most the memory of the role, which is 32m.",
         ),
         (
