@@ -13,7 +13,7 @@ from ..module_utils._core.documents import Json
 from ..module_utils._planning.catalogue import listed, to_build
 from ..module_utils._planning.options import OPTIONS
 from ..module_utils._planning.variable import ENVIRONMENTS
-from ..module_utils._text.table import environments_table
+from ..module_utils._text.table import environments_table, presets_table
 from ..plugin_utils._conduct.action import ConductorAction
 from ..plugin_utils._conduct.play import Play
 from ..plugin_utils._conduct.variables import checked
@@ -32,7 +32,9 @@ class ActionModule(ConductorAction):
         environments = listed(settings["session_environments"])
         found = images_of(play, environments)
         entries = [with_images(entry, found) for entry in environments]
-        return {"changed": False, "environments": entries, "lines": environments_table(entries)}
+        presets = [{"name": name, **resources} for name, resources in settings["session_presets"].items()]
+        lines = [*environments_table(entries), "", *presets_table(presets)]
+        return {"changed": False, "environments": entries, "presets": presets, "lines": lines}
 
 
 def images_of(play: Play, environments: Sequence[Json]) -> List[Json]:

@@ -6,7 +6,8 @@ DOCUMENTATION = r"""
 module: environments_info
 short_description: List the environments that sessions can have
 description:
-  - Lists the environments of the collection and of O(environments), and the agents that have their images.
+  - Lists the environments of the collection and of O(environments), and the agents that have their images; and the presets, from which
+    O(cluster.compute.session#module:preset) chooses.
   - It runs on the controller, over connections of its own to all hosts of the play. A host that does not answer is a warning.
 extends_documentation_fragment:
   - cluster.compute.attributes.without_diff
@@ -34,6 +35,17 @@ environments:
     description: {description: What the environment is for., type: str}
     agents: {description: The agents that have the image., type: list, elements: str}
     size: {description: The size of the image in bytes; 0 if no agent has it., type: int}
+presets:
+  description: The presets of the inventory, else of the collection. A resource that a preset lacks has its default.
+  type: list
+  elements: dict
+  returned: without O(build)
+  contains:
+    name: {description: The name of the preset., type: str}
+    cpus: {description: CPUs of each container., type: float}
+    memory: {description: Memory of each container., type: str}
+    shm: {description: Size of C(/dev/shm) in each container., type: str}
+    gpus: {description: GPUs of each container., type: float}
 build:
   description: What is to be built, in this order, each with C(name), C(version), C(image) and the image C(base) that it extends.
   type: list

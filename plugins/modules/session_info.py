@@ -85,8 +85,9 @@ agents:
   returned: success
 groups:
   description:
-    - The resource groups, with the capacity of their agents, what is allocated of it, and C(own), the part of the owner; without
-      an owner, C(own) is null.
+    - The resource groups, with the capacity of their agents, what is allocated of it, and C(own), the part of the owner.
+    - C(own_most) is what the owner may have there at most, which is less than the capacity if a quota of the policy leaves less.
+    - Without an owner, both are null.
   type: list
   elements: dict
   returned: success
@@ -96,6 +97,7 @@ groups:
       capacity: {millicpus: 16000, memory: 68719476736, gpus: 0}
       used: {millicpus: 5000, memory: 5368709120, gpus: 0}
       own: {millicpus: 5000, memory: 5368709120, gpus: 0}
+      own_most: {millicpus: 8000, memory: 68719476736, gpus: 0}
 owners:
   description:
     - The owners of live sessions, and the owner who is asked for, with what their sessions hold.

@@ -104,7 +104,7 @@ VERBS: Dict[str, Verb] = {
         runs="usage usage_info",
     ),
     "env": Verb(
-        "list environments; env build NAME … builds their images",
+        "list environments and presets; env build NAME … builds the images of environments",
         argument("words", nargs="*", metavar="build"),
         runs="environments environments_info",
     ),

@@ -68,25 +68,33 @@ _AMOUNTS = ("millicpus", "memory", "gpus")
 _NOTHING = dict.fromkeys(_AMOUNTS, 0)
 
 
-def list_groups(agents: Sequence[Json], owner: str | None) -> List[Json]:
+def list_groups(agents: Sequence[Json], owner: str | None, left: Json | None = None) -> List[Json]:
     """Every resource group of the agents of a list: its capacity, what is allocated of it, and the owner's part of that.
 
-    An agent that cannot be reached adds nothing.
+    An agent that cannot be reached adds nothing. ``left`` is what the quotas still leave to the owner.
     """
     listed = []
     for group in sorted({name for agent in agents for name in _groups_of(agent)}):
         mine = [agent for agent in agents if group in _groups_of(agent)]
         usable = [agent for agent in mine if agent["reachable"]]
+        capacity = _sum(agent["capacity"] for agent in usable)
+        own = _sum(agent["owners"].get(owner, _NOTHING) for agent in usable) if owner else None
         listed.append(
             {
                 "group": group,
                 "agents": len(mine),
-                "capacity": _sum(agent["capacity"] for agent in usable),
+                "capacity": capacity,
                 "used": _sum(agent["used"] for agent in usable),
-                "own": _sum(agent["owners"].get(owner, _NOTHING) for agent in usable) if owner else None,
+                "own": own,
+                "own_most": _within_quota(own, capacity, left or {}) if own else None,
             }
         )
     return listed
+
+
+def _within_quota(own: Json, capacity: Json, left: Json) -> Json:
+    """What an owner may have of a group at most: its capacity, or what the owner has there and what the quotas still leave."""
+    return {name: min(capacity[name], own[name] + left.get(name, capacity[name])) for name in _AMOUNTS}
 
 
 def available(policy: SitePolicy, use: Mapping[str, Use], agents: Sequence[Json], owner: str) -> Json:

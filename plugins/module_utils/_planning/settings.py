@@ -157,6 +157,7 @@ SETTINGS: Tuple[Variable, ...] = (
         SHIPPED,
         "The presets by name, each a dictionary of C(cpus), C(memory), C(shm) and C(gpus). Replaces the table of the collection.",
         check_presets,
+        read_by=(LAUNCH, ENVIRONMENTS),
     ),
     whole(
         "count",

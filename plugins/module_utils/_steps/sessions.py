@@ -27,7 +27,7 @@ from .._head.turns import turns
 from .._head.upkeep import adopt, is_lost
 from .._head.usage import Holdings, available, held_on, list_groups, list_owners
 from .._planning.policy import SitePolicy
-from .._planning.policy_rules import allowed
+from .._planning.policy_rules import allowed, quota_left
 from .._planning.restarts import restart_turn
 from .step import Head
 
@@ -62,7 +62,7 @@ def list_all(
             "time": now,
             "sessions": [one if whole_requests else without_private(one, viewer) for one in sessions],
             "agents": agent_rows,
-            "groups": list_groups(agent_rows, owner),
+            "groups": list_groups(agent_rows, owner, _left(store, reports, site, owner) if owner else None),
             "owners": _owners(store, reports, agent_rows, held, site, owner),
             "samples": store.samples(now - samples) if samples else [],
         }
@@ -115,6 +115,10 @@ def _is_requested_here(store: Store, session: str) -> bool:
     """Whether the login of this process has requested the session, or that is not known: a pass acts on no others."""
     requester = store.requester(session)
     return requester is None or requester.uid == os.geteuid()
+
+
+def _left(store: Store, agents: Sequence[Agent], site: SitePolicy, owner: str) -> Json:
+    return quota_left(site, by_owner(uses(store.holding(), agents)), owner)
 
 
 def _owners(

@@ -204,13 +204,17 @@ def groups_table(groups: Sequence[Json]) -> List[str]:
 
 
 def share_of(group: Json, name: str, show: Callable[[Any], str]) -> str:
-    """What is allocated of a resource, and the owner's part.
+    """What is allocated of a resource, and the owner's part, also of what the quotas permit if that is less than the group has.
 
-    >>> share_of({"used": {"gpus": 2}, "capacity": {"gpus": 8}, "own": {"gpus": 1}}, "gpus", str)
-    '2 of 8, 1 own'
+    >>> group = {"used": {"gpus": 2}, "capacity": {"gpus": 8}, "own": {"gpus": 1}}
+    >>> share_of({**group, "own_most": {"gpus": 8}}, "gpus", str), share_of({**group, "own_most": {"gpus": 4}}, "gpus", str)
+    ('2 of 8, 1 own', '2 of 8, 1 own of 4')
     """
-    own = f", {show(group['own'][name])} own" if group["own"] else ""
-    return f"{show(group['used'][name])} of {show(group['capacity'][name])}{own}"
+    shares = f"{show(group['used'][name])} of {show(group['capacity'][name])}"
+    if not group["own"]:
+        return shares
+    most = group["own_most"][name]
+    return f"{shares}, {show(group['own'][name])} own{f' of {show(most)}' if most < group['capacity'][name] else ''}"
 
 
 def allowed_of(owner: Json, name: str, used: float, show: Callable[[Any], str]) -> str:

@@ -60,6 +60,17 @@ def environments_table(environments: Sequence[Json]) -> List[str]:
     return table(("environment", "version", "apps", "size", "agents", "description"), rows)
 
 
+def presets_table(presets: Sequence[Json]) -> List[str]:
+    """A line for every preset: the resources of each container.
+
+    >>> presets_table([{"name": "small", "cpus": 1, "memory": "2g", "gpus": 0}])
+    ['PRESET  CPUS  MEMORY  SHM  GPUS', 'small   1     2g      -    0']
+    """
+    names = ("cpus", "memory", "shm", "gpus")
+    rows = [(entry["name"], *(entry.get(name, "-") for name in names)) for entry in presets]
+    return table(("preset", *names), rows)
+
+
 def usage_lines(usage: Sequence[Json], month: str | None = None) -> List[str]:
     if not usage:
         return [f"No session has held anything{f' in {month}' if month else ''}."]

@@ -51,6 +51,14 @@ def test_groups_have_what_an_owner_and_all_have_of_the_whole() -> None:
     assert list_groups(AGENTS, None)[0]["own"] is None
 
 
+def test_what_an_owner_may_have_of_a_group_is_cut_by_the_quotas() -> None:
+    """The quota leaves a CPU and no GPU; of memory, the group has less than the quota."""
+    [default, _gpu] = list_groups(AGENTS, "alice", {"millicpus": 1000, "memory": 99 * GIB, "gpus": 0})
+    assert default["own_most"] == {"millicpus": 3000, "memory": 16 * GIB, "gpus": 0}
+    assert list_groups(AGENTS, "alice")[0]["own_most"] == default["capacity"]
+    assert list_groups(AGENTS, None)[0]["own_most"] is None
+
+
 USE = {"alice": Use(1, 2, 2000, 2 * GIB, 0), "bob": Use(1, 2, 2000, 2 * GIB, 0)}
 
 

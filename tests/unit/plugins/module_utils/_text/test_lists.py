@@ -196,10 +196,11 @@ def test_the_table_of_resource_groups() -> None:
     used, capacity = {"millicpus": 1500, "memory": GIB, "gpus": 0.5}, {"millicpus": 4000, "memory": 8 * GIB, "gpus": 2}
     own = {"millicpus": 500, "memory": 0, "gpus": 0.5}
     group: Json = {"group": "gpu", "agents": 2, "capacity": capacity, "used": used, "own": own}
+    group["own_most"] = {**capacity, "millicpus": 2000}
     assert groups_table([group, {**group, "group": "old", "own": None}]) == [
-        "GROUP  AGENTS  CPUS               MEMORY            GPUS",
-        "gpu    2       1.5 of 4, 0.5 own  1g of 8g, 0b own  0.5 of 2, 0.5 own",
-        "old    2       1.5 of 4           1g of 8g          0.5 of 2",
+        "GROUP  AGENTS  CPUS                    MEMORY            GPUS",
+        "gpu    2       1.5 of 4, 0.5 own of 2  1g of 8g, 0b own  0.5 of 2, 0.5 own",
+        "old    2       1.5 of 4                1g of 8g          0.5 of 2",
     ]
 
 
