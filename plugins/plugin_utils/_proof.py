@@ -154,6 +154,10 @@ class Proof:
         runs = [names[first : first + GROUP] for names in by_agent.values() for first in range(0, len(names), GROUP)]
         return cls(tuple(Group(run[0], tuple(run[1:]), workers_of(resources[run[0]])) for run in runs), workers)
 
+    def heads(self) -> Proof:
+        """The same without the members of groups: a login to each container that ``main1`` proves itself."""
+        return Proof(tuple(Group(group.head) for group in self.groups), self.workers)
+
     @classmethod
     def direct(cls, hostnames: Sequence[str]) -> Proof:
         """``main1`` proves all of them itself."""

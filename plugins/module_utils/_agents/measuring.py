@@ -13,19 +13,14 @@ import os
 import re
 import time
 from dataclasses import dataclass
-from typing import Collection, Dict, Iterator, Sequence
+from typing import Collection, Dict, Sequence
 
 from .._core.documents import Json
 from .._core.errors import ConflictError, EngineError
 from .._core.parallel import run_all
 from .._core.paths import read
 from .._docker.client import Engine
-
-ROOT = "/sys/fs/cgroup"
-# An engine's ID of a container is the whole name of its group, or a part of it: docker-<ID>.scope.
-_ID = re.compile(r"[0-9a-f]{64}")
-# The group of a container of a rootless engine is five folders below the root.
-_DEEPEST = 6
+from .._docker.control_groups import ROOT, found, is_unified
 
 
 @dataclass(frozen=True)
@@ -41,16 +36,16 @@ class Groups:
     """The control groups of containers, found once and read as often as needed."""
 
     def __init__(self, engine_ids: Collection[str], root: str = ROOT) -> None:
-        self._unified = os.path.exists(os.path.join(root, "cgroup.controllers"))
+        self._unified = is_unified(root)
         tops = {name: root if self._unified else os.path.join(root, name) for name in ("cpuacct", "memory")}
-        self._cpu = _found(tops["cpuacct"], engine_ids)
-        self._memory = self._cpu if self._unified else _found(tops["memory"], engine_ids)
+        self._cpu = found(tops["cpuacct"], engine_ids)
+        self._memory = self._cpu if self._unified else found(tops["memory"], engine_ids)
 
     def readings(self) -> Dict[str, Reading]:
         """A reading of each container whose groups are here, by its ID in the engine."""
         read_one = self._read_unified if self._unified else self._read_separate
-        found = {identity: read_one(identity) for identity in self._cpu if identity in self._memory}
-        return {identity: reading for identity, reading in found.items() if reading}
+        readings = {identity: read_one(identity) for identity in self._cpu if identity in self._memory}
+        return {identity: reading for identity, reading in readings.items() if reading}
 
     def _read_unified(self, identity: str) -> Reading | None:
         """Version 2 of control groups."""
@@ -81,25 +76,6 @@ def _field(folder: str, name: str, field: str) -> int:
     return int(match.group(1)) if match else 0
 
 
-def _found(top: str, engine_ids: Collection[str]) -> Dict[str, str]:
-    wanted = set(engine_ids)
-    return {identity: path for identity, path in _walk(top, _DEEPEST) if identity in wanted}
-
-
-def _walk(folder: str, depth: int) -> Iterator[tuple[str, str]]:
-    """The groups of containers below a folder, each with the ID in its name."""
-    try:
-        entries = [entry for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return
-    for entry in entries:
-        match = _ID.search(entry.name)
-        if match:
-            yield match.group(), entry.path
-        elif depth > 1:
-            yield from _walk(entry.path, depth - 1)
-
-
 # Seconds between the two readings.
 PAUSE = 0.5
 
@@ -121,14 +97,14 @@ def use(before: Reading, after: Reading) -> Json:
 
 
 def _readings(engine: Engine, engine_ids: Sequence[str], groups: Groups) -> Dict[str, Reading]:
-    found = groups.readings()
-    others = [identity for identity in engine_ids if identity not in found]
+    here = groups.readings()
+    others = [identity for identity in engine_ids if identity not in here]
     try:
         answers = run_all(engine.stats, others)
     except (EngineError, ConflictError):
-        return found
+        return here
     parsed = {identity: parse_stats(answer) for identity, answer in zip(others, answers)}
-    return {**found, **{identity: reading for identity, reading in parsed.items() if reading}}
+    return {**here, **{identity: reading for identity, reading in parsed.items() if reading}}
 
 
 def parse_stats(answer: Json | None) -> Reading | None:

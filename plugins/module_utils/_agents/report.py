@@ -21,6 +21,7 @@ from .._core.units import parse_bytes, parse_cpus
 from .._docker.apps import read_statuses
 from .._docker.batch import parse_exit, read_state
 from .._docker.client import Engine, LateError, UnreachableError, container_entries, waits_for_secrets
+from .._docker.control_groups import enforced
 from .._docker.data_folders import folders_of, silent_folders
 from .._docker.device_nodes import MPS_DIRECTORY
 from .._docker.reports import (
@@ -206,6 +207,8 @@ def observed(engine: Engine, ours: Sequence[Json], options: Json, silent: Collec
         return with_apps(engine, with_batch(engine, with_wait(engine, entry)), options["measure"], options["apps_of"])
 
     entries = container_entries(engine, ours)
+    limits = enforced([one["engine_id"] for one in entries if one["state"] == "running"])
+    entries = [{**one, "enforced": limits[key]} if (key := one["engine_id"]) in limits else one for one in entries]
     ranked = sorted(entries, key=lambda entry: (entry["session"], entry["rank"]))
     return run_all(complete, ranked)
 

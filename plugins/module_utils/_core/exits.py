@@ -22,6 +22,10 @@ APART = "apart"
 PAUSED = "paused"
 # What a session has lost is in none of these states.
 UP = ("running", PAUSED)
+# The states of a container that runs, and that someone has changed: it is away from its place on the network, its ports are not
+# published, or its limits are others. A repair brings it back. No session ends because of it.
+DETACHED, UNPUBLISHED, CHANGED = "detached", "unpublished", "changed"
+OTHERWISE = (DETACHED, UNPUBLISHED, CHANGED)
 _BY_ITSELF = {**LIMITS, **NO_SECRETS}
 # What PID 1 does about an app that has ended.
 _DOWN = {"failed": "not started again", "restarting": "started again after a pause"}
@@ -60,6 +64,8 @@ def describe_container_exit(container: Json) -> str:
     ``container`` has ``hostname``, ``agent``, ``state``, and ``exit_code`` and ``oom_killed`` if its engine knows it.
     """
     where = f"{container['hostname']} on {container['agent']}"
+    if container["state"] in OTHERWISE:
+        return f"{where} {container['fault']}; run cluster_session.yml again to repair the session"
     if container["state"] in _NO_END:
         return f"{where} {_NO_END[container['state']]}"
     if container.get("exit_code") in _BY_ITSELF and not container.get("oom_killed"):

@@ -39,6 +39,7 @@ from .forms import (
     by_name,
     fault,
     in_order,
+    is_cpuset,
     matching,
     or_none,
     texts,
@@ -125,6 +126,10 @@ _GPU_HEALTH = [Whole(id=a_line, state=matching("green|yellow|red"), reasons=[a_l
 _GPU_SHARING = Whole(kind=matching("none|mps|mig"), reason=a_line, may_pass=a_flag)
 
 
+def _are_cpus(value: Any) -> bool:
+    return value == "" or is_cpuset(value)
+
+
 def _labels(value: Any) -> bool:
     """Labels of a container that its agent has not ignored."""
     return texts(value) and not flaw(value)
@@ -154,6 +159,8 @@ _CONTAINER = {
     "network": a_line,
     "resources": RESOURCES,
     "ports": [PORT],
+    "published": [PORT],
+    "enforced": {"millicpus": AMOUNT, "memory": AMOUNT, "pids": AMOUNT, "cpuset": _are_cpus},
     "labels": _labels,
     "batch": Whole(exit_code=_EXIT_CODE, oom_killed=a_flag, reason=a_text, begun=a_flag),
     "apps": [Whole(name=_NAME, state=a_line, exit_code=_EXIT_CODE)],

@@ -83,6 +83,13 @@ class ContainerRequests(Connection):
         with self._asking("resume it", subject) as client:
             client.unpause(identity)
 
+    def update(self, identity: str, limits: Json, subject: str = "") -> None:
+        """Change the limits of a container."""
+        with self._asking("change its limits", subject) as client:
+            # The SDK's own call does not know all limits.
+            answer = client._post_json(client._url("/containers/{0}/update", identity), data=limits)
+            client._raise_for_status(answer)
+
     def terminate(self, identity: str, subject: str = "") -> None:
         """Send TERM to PID 1, without waiting for the container's end."""
         with self._asking("send TERM to it", subject) as client:

@@ -12,13 +12,16 @@ from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
 from .._core import label
+from .._core.condition import limit_faults
 from .._core.constants import CONFIG_FOLDER
 from .._core.documents import Json
 from .._core.errors import ConflictError, EngineError, InputError, StateError, TakenError
 from .._core.image_reference import names_of
 from .._core.model import Container, Mount, Plan
 from .._core.parallel import run_all
+from . import place
 from .client import Engine, container_entries, waits_for_secrets
+from .control_groups import enforced
 from .data_folders import check_folders_answer, check_mounts_answer, found_folders
 from .device_nodes import amd_gpus, mps_fault
 from .fabric import is_connected
@@ -74,6 +77,7 @@ class AgentContainers:
         """Start the containers that do not run, and check that they still run a moment later."""
         listed, outcome = self._look()
         waiting = [container for container in self.mine if self._must_start(container, listed.get(container.id))]
+        self._set_limits(listed, outcome)
         for container in waiting:
             outcome.act(container.name, "started", "running")
         if waiting and self.plan.session.secrets and self.delivery is None and not self.check:
@@ -91,11 +95,24 @@ class AgentContainers:
         return outcome
 
     def _must_start(self, container: Container, listed: Json | None) -> bool:
-        """Whether a container does not run, or lacks its fabric, or waits for its secrets: the engine has restarted it."""
+        """Whether a container does not run, or lacks its place or its fabric, or waits for secrets after a restart by the engine."""
         if listed is None or state_of(listed) not in RUNNING or not is_connected(self.plan, listed):
+            return True
+        if not place.is_planned(self.plan, container, listed):
             return True
         is_kept = bool(self.plan.session.secrets)
         return is_kept and waits_for_secrets(self.engine, listed["Id"], container.id, container.hostname)
+
+    def _set_limits(self, listed: Dict[str, Json], outcome: ContainerChanges) -> None:
+        """Give the limits of the plan to the containers that run here with others."""
+        running = [one for one in self.mine if state_of(listed.get(one.id)) == "running"]
+        found = enforced([listed[one.id]["Id"] for one in running])
+        known = [(one, found.get(listed[one.id]["Id"]) or {}) for one in running]
+        changed = [one for one, limits in known if limit_faults(self.plan, one, limits)]
+        for container in changed:
+            outcome.act(container.name, "updated", "running")
+        if not self.check:
+            run_all(lambda one: place.set_limits(self.engine, self.plan, one, listed[one.id]), changed)
 
     def stopped(self) -> ContainerChanges:
         """Stop the containers that run: TERM in all at once, KILL after the grace. Their files stay."""

@@ -182,7 +182,7 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
         "Init": False,
         **_root(plan.session, container.resources.memory),
         **_bounds(plan.session, settings.log_driver),
-        **_amounts(container.resources),
+        **amounts(container.resources),
         **_devices(plan, container, settings),
     }
 
@@ -208,13 +208,14 @@ def _bounds(session: Session, log_driver: str) -> Json:
     return bounds
 
 
-def _amounts(resources: Resources) -> Json:
-    amounts: Json = {"Memory": resources.memory, "MemorySwap": resources.memory, "ShmSize": resources.shm}
+def amounts(resources: Resources) -> Json:
+    """The limits of a container in the engine's words."""
+    wanted: Json = {"Memory": resources.memory, "MemorySwap": resources.memory, "ShmSize": resources.shm}
     if resources.cpuset:
-        amounts["CpusetCpus"] = resources.cpuset
+        wanted["CpusetCpus"] = resources.cpuset
     else:
-        amounts["NanoCpus"] = resources.millicpus * 1000000
-    return {key: value for key, value in amounts.items() if value}
+        wanted["NanoCpus"] = resources.millicpus * 1000000
+    return {key: value for key, value in wanted.items() if value}
 
 
 def _devices(plan: Plan, container: Container, settings: AgentSettings) -> Json:

@@ -104,6 +104,8 @@ def container_entry(listed: Json, inspected: Json | None = None) -> Json:
         "network": network,
         "resources": Resources.from_json(resources).to_json() if resources else {},
         "ports": sorted(published(listed) | booked_ports(labels)),
+        # Only an entry that shows the container's networks says what it publishes.
+        **({"published": sorted(published(listed))} if "NetworkSettings" in listed else {}),
         "labels": labels,
     }
 

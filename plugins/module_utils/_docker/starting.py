@@ -14,7 +14,7 @@ from .._core.documents import Json
 from .._core.errors import ComputeError
 from .._core.model import Container, Plan
 from .._core.parallel import run_all
-from . import fabric
+from . import fabric, place
 from .batch import wait_bootstrapped
 from .client import AbsentError, Engine
 from .data_folders import CHECKED, check_folders_answer, check_image_paths, found_folders
@@ -61,7 +61,9 @@ class Starting:
         files, is_started = self.files.get(container.hostname), state_of(listed) in RUNNING
         # An engine answers nothing about a container while it starts it, and the files of all are made of what the last one contains.
         archive = files() if files and container.hostname in list(self.files)[-1:] else b""
-        if is_started and not fabric.is_connected(self.plan, listed):
+        if is_started and not (
+            fabric.is_connected(self.plan, listed) and place.is_planned(self.plan, container, listed)
+        ):
             self.engine.stop(listed["Id"], self.plan.session.grace + STOP_MARGIN, container.hostname)
             is_started = False
         is_bounded = bool(self.plan.session.permitted_folders) and not is_started
@@ -91,6 +93,7 @@ class Starting:
 
     def _power_on(self, container: Container, listed: Json) -> None:
         fabric.leave(self.engine, self.plan, container, listed)
+        place.restore(self.engine, self.plan, container, listed)
         self._start_program(container, listed)
         fabric.join(self.engine, self.plan, container, listed)
 
@@ -101,9 +104,7 @@ class Starting:
             # The network was created again while the container was stopped, which refers to the old network by its ID.
             if not self.engine.networks(session=self.plan.session.id):
                 raise
-            place = {"ipv4_address": container.address, "aliases": [container.hostname]}
-            self.engine.disconnect(listed["Id"], self.plan.network.name, container.hostname)
-            self.engine.connect(listed["Id"], self.plan.network.name, place, container.hostname)
+            place.connect(self.engine, self.plan, container, listed)
             self.engine.start(listed["Id"], container.hostname)
 
     def _must_run(self, started: Sequence[Pair]) -> None:

@@ -25,7 +25,7 @@ from .._planning.request import Request
 from .row import Row
 
 # A created container belongs to a launch in progress, which its own store knows.
-_HAS_RUN = ("running", "waiting", "restarting", "paused", "exited", "dead")
+_HAS_RUN = ("running", "waiting", "apart", "restarting", "paused", "exited", "dead")
 
 
 def adopted_rows(agents: Iterable[Agent], known: Set[str]) -> List[Row]:

@@ -10,7 +10,7 @@ from typing import Dict, Iterable, List, Sequence, Tuple
 from .._core import states
 from .._core.constants import RELOCATE, RESTART_ALL
 from .._core.documents import Json, picked
-from .._core.exits import UP, failed_apps, limit_reached
+from .._core.exits import OTHERWISE, UP, failed_apps, limit_reached
 from .._core.model import Plan, Port
 from .._core.reports import Agent, ObservedContainer
 from .._core.topology import kept_apps
@@ -104,7 +104,7 @@ def _is_finished(session: Json) -> bool:
     is_again = bool(command.get("exit_code") and session["degraded"] and session.get("restarts_left"))
     is_done = bool(session["terminate_when_done"]) and command.get("exit_code") is not None and not is_again
     # An agent that is out of reach may come back with its containers: only an end that is seen counts.
-    has_dead = any(container["state"] not in (*UP, "unknown") for container in session["containers"])
+    has_dead = any(container["state"] not in (*UP, *OTHERWISE, "unknown") for container in session["containers"])
     has_failed = has_dead or bool(command.get("exit_code"))
     is_over = bool(limit_reached(session["containers"])) or session.get("overdue", False)
     return is_over or is_done or (session["on_failure"] == "terminate" and has_failed)

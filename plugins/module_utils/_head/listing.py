@@ -8,15 +8,18 @@ from __future__ import annotations
 from typing import Iterable, List, Mapping, Sequence, Tuple
 
 from .._core import label, states
+from .._core.condition import compared
 from .._core.constants import RELOCATE
 from .._core.documents import Json, picked
-from .._core.exits import UP, failed_apps, failed_roles, limit_reached
-from .._core.model import Container, Gpu, Resources, Role
+from .._core.exits import OTHERWISE, UP, failed_apps, failed_roles, limit_reached
+from .._core.model import Container, Gpu, Plan, Resources, Role
 from .._core.reports import Agent, ObservedContainer
 from .._planning.placement import free_of
 from .details import HEALING, details
 from .row import Row, amounts
 
+# What is shown of a container that runs.
+_OF_RUNNING = ("batch", "apps", "measured", "fault")
 # By agent and ID: an agent that was lost may come back with old containers of a session that has moved.
 Observed = Mapping[Tuple[str, str], ObservedContainer]
 
@@ -87,13 +90,14 @@ def _containers(row: Row, observed: Observed, agents: Sequence[Agent]) -> List[J
         ]
     reachable = {agent.name for agent in agents if agent.reachable}
     return [
-        _planned(container, observed.get((container.agent, container.id)), container.agent in reachable)
+        _planned(row.plan, container, observed.get((container.agent, container.id)), container.agent in reachable)
         for container in row.plan.containers
     ]
 
 
-def _planned(container: Container, observed: ObservedContainer | None, is_reachable: bool) -> Json:
+def _planned(plan: Plan, container: Container, seen: ObservedContainer | None, is_reachable: bool) -> Json:
     """A container of a plan, as its engine reports it."""
+    observed = compared(plan, container, seen) if seen else None
     return {
         **picked(container, "hostname", "agent", "address", "rank", "id"),
         **(_condition(observed) if observed else {"state": "missing" if is_reachable else "unknown"}),
@@ -114,8 +118,8 @@ def _adopted(agent: Agent, container: ObservedContainer) -> Json:
 
 def _condition(container: ObservedContainer) -> Json:
     """A container's state; if it has stopped, also how it ended."""
-    if container.state == "running":
-        known = {name: container.data[name] for name in ("batch", "apps", "measured") if container.data.get(name)}
+    if container.state in ("running", *OTHERWISE):
+        known = {name: container.data[name] for name in _OF_RUNNING if container.data.get(name)}
         return {"state": container.state, **known}
     killed = bool(container.data.get("oom_killed"))
     return {"state": container.state, "exit_code": container.data.get("exit_code"), "oom_killed": killed}

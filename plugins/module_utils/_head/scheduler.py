@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Collection, List, Mapping, Sequence, Tuple
 
 from .._core import states
+from .._core.condition import as_planned
 from .._core.constants import HOST
 from .._core.documents import Json, picked
 from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError
-from .._core.exits import UP, describe_command_exit
+from .._core.exits import OTHERWISE, UP, describe_command_exit
 from .._core.model import Container, Plan
 from .._planning.addresses import NO_SUBNET
 from .._planning.allocation import Allocation, check_folders
@@ -121,15 +122,16 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     if not is_lost(row, context.now, context.takeover):
         return Decision("held", row, reason=_held(row))
     limited = _with_limits(store, row, launched, request, context.site)
-    observed = {(agent.name, one.id): one for agent in context.agents for one in agent.containers}
-    up = {place for place, one in observed.items() if one.state == "running"}
     sizes = launched.session.sizes
     moved, moves = relocated(store, row, limited, request.with_sizes(sizes), context)
+    seen = {(agent.name, one.id): one for agent in context.agents for one in agent.containers}
+    observed = as_planned(moved, seen)
+    up = {place for place, one in observed.items() if one.state == "running"}
     missing, changes_size = _missing(moved, up), request.sizes != sizes
     # A controller that was lost may have left containers that run and do not name all members.
     is_lacking = bool(missing or changes_size or row.holder is not None or strangers(row, moved, context.agents))
     _check_reachable(row, moved.containers if changes_size else missing, context)
-    dead = _missing(moved, {place for place, one in observed.items() if one.state in UP})
+    dead = _missing(moved, {place for place, one in observed.items() if one.state in (*UP, *OTHERWISE)})
     restarts = bool(dead) and not changes_size and note_restart(store, row, context.agents, context.now)
     plan = with_next_command(store, row, moved, request, context)
     decision = Decision(

@@ -29,6 +29,16 @@ from .container_files import AUTHORITY, DIGEST_FILE, SHELLS, Bundle, ImageConten
 from .rootfs import Tree, described, split
 
 _UNKNOWN = "    the files for its image, after the container is created\n"
+# Let the sshd that PID 1 has started read its files again. Connections that exist stay.
+_READ_AGAIN = (
+    RUNTIME_PATH + "/bin/sh",
+    "-c",
+    """for file in /proc/[0-9]*/stat; do
+    { read -r pid name _ parent _ <"$file"; } 2>/dev/null || continue
+    [ "$name:$parent" = "(sshd):1" ] && kill -HUP "$pid"
+done
+exit 0""",
+)
 READ_FILES = ("/etc/passwd", "/etc/group", "/etc/ssh/ssh_config", config_files.KNOWN_HOSTS)
 
 
@@ -86,6 +96,19 @@ class FileInstaller:
         made = self.installation(targets, absent)
         if not check:
             self._put(targets, made)
+        return made.to_json()
+
+    def refill(self, names: Sequence[str], check: bool) -> Json:
+        """Write the files again into those of these containers that run here: someone has removed or changed some of them."""
+        live = self.engine.members(self.plan.session.id)
+        self._refuse_stranger(live)
+        here = [one for one in self.plan.on(self.agent) if one.hostname in names and one.id in live]
+        running = [one for one in here if state_of(live[one.id]) == "running"]
+        targets = run_all(lambda one: self._target(one, live), running)
+        made = self.installation(targets, [])
+        if not check:
+            self._put(targets, made)
+            run_all(lambda one: self.engine.execute(one.engine_id, _READ_AGAIN, one.container.hostname), targets)
         return made.to_json()
 
     def lacking(self) -> Tuple[List[Target], List[str]]:

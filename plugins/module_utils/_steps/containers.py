@@ -119,6 +119,13 @@ def followed(agent: Agent, plan: Json, bundle: str) -> Json:
     return MemberFiles(*parts).follow(check=agent.check)
 
 
+def refilled(agent: Agent, plan: Json, bundle: str, hostnames: Sequence[str]) -> Json:
+    """Write all files of the session again into those of these containers that run here, and let sshd read them."""
+    engine = agent.connect(Engine)
+    parts = (engine, read_plan(plan), agent.name, Bundle.from_text(bundle))
+    return FileInstaller(*parts).refill(hostnames, agent.check)
+
+
 def stopped(
     agent: Agent,
     plan: Json | None = None,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
 from .._core.documents import Json
+from .._core.exits import OTHERWISE
 from .._core.reports import busy_gpus
 from .._core.states import ENDED, VERIFIED
 from .._core.units import show_bytes, show_cpus, show_time
@@ -41,7 +42,7 @@ _FILTERS = {"TERMINATED": "finished", "ERROR": "other", "CANCELLED": "other"}
 # Boxes of a drawing for each agent. Of more containers, those that do not run come first, and a number stands for the rest.
 _BOXES = 32
 _AGENTS = 12
-_MAY_RUN = ("unknown", "created", "paused", "restarting", "waiting")
+_MAY_RUN = ("unknown", "created", "paused", "restarting", "waiting", *OTHERWISE)
 
 
 def page_of(listed: Json) -> Json:

@@ -188,6 +188,8 @@ def _state(scheduled: Json, plan: Plan, check_mode: bool) -> str:
     if scheduled["outcome"] == "placed":
         return "would be launched" if check_mode else "RUNNING"
     changes = _repairs(scheduled, plan, check_mode) + _new_limits(scheduled, plan, check_mode)
+    if scheduled.get("no_login"):
+        return "RUNNING (degraded), %s" % ", ".join([*changes, str(scheduled["no_login"])])
     return "RUNNING, %s" % (", ".join(changes) or "nothing to do")
 
 
@@ -213,9 +215,16 @@ def _repairs(scheduled: Json, plan: Plan, check_mode: bool) -> List[str]:
     apps = ", ".join(f"app {name}" for name in scheduled.get("failed_apps") or ())
     if apps:
         return [f"{apps} {'would be started again' if check_mode else 'started again'}"]
-    if scheduled.get("restored_files"):
-        return ["its files on this controller %s written again" % ("would be" if check_mode else "are")]
-    return []
+    return _written(scheduled, check_mode)
+
+
+def _written(scheduled: Json, check_mode: bool) -> List[str]:
+    """Files that were lost. A check mode does not look into containers."""
+    found = ["its files on this controller %s written again" % ("would be" if check_mode else "are")]
+    refilled = (
+        [f"its files in {', '.join(scheduled['refilled'])} are written again"] if scheduled.get("refilled") else []
+    )
+    return (found if scheduled.get("restored_files") else []) + refilled
 
 
 def _moves(scheduled: Json, check_mode: bool) -> List[str]:

@@ -30,7 +30,7 @@ from .record import record, record_running
 from .reports import Avoided, RecentReports, Reports, collect_reports
 from .start import await_apps, create, restore_files, start, stop
 from .terminate import remove, terminate
-from .verify import verify
+from .verify import confirm, verify
 
 # The logs of a launch that fails: the controller holds them in memory, and nothing is removed before they are read.
 _LOGS = {"tail": 10000, "total": 4 << 20, "deadline": 10}
@@ -133,7 +133,7 @@ def undoing(play: Play, placed: Placed, plan: Plan) -> Iterator[None]:
 
 def _deployed(play: Play, placed: Placed, plan: Plan) -> Launched:
     """Carry out the plan if something is missing, and show the session."""
-    explanation, files = "", []
+    explanation, files, found = "", [], {}
     if placed.deploys and not play.check:
         with undoing(play, placed, plan):
             if placed.restarts_all:
@@ -142,14 +142,16 @@ def _deployed(play: Play, placed: Placed, plan: Plan) -> Launched:
         play.notify(placed.repair, placed.session)
     elif placed.outcome == "running":
         files = restore_files(play, placed.listed(plan), placed.session)
+        asks = not play.check and not placed.asked.is_silent
+        found = confirm(play, plan, placed.asked.request.verify_timeout) if asks else {}
     if explanation and placed.asked.setting("explain"):
         play.show([explanation])
     if placed.deploys or not placed.asked.is_silent:
-        play.show(shown(play, placed, files))
+        play.show(shown(play, placed, {**found, "restored_files": files}))
     has_changed = _change(play, placed, plan)
     if placed.asked.request.command and not play.check:
         run_to_the_end(play, placed, plan)
-    return Launched(placed, bool(placed.decision.get("changed") or files or has_changed))
+    return Launched(placed, bool(placed.decision.get("changed") or files or found.get("refilled") or has_changed))
 
 
 def _remove_launch(play: Play, placed: Placed, plan: Plan) -> Tuple[List[Json], Sequence[str]]:

@@ -37,6 +37,7 @@ PHASES: Dict[str, Phase] = {
     "start": Phase("Starting %(what)s", "starting %(here)s", "start"),
     "follow": Phase("Updating the running containers", "updating the running containers"),
     "verify": Phase("Verifying SSH to %(what)s", "verifying SSH to %(all)s", "verify"),
+    "confirm": Phase("Logging in", "logging in"),
     "apps": Phase("Starting the apps", "waiting for the apps"),
     "record": Phase("Recording the session", "recording the session"),
     "limits": Phase("Applying the limits", "applying the limits of the session"),

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from types import MappingProxyType
+from typing import Any, Dict, List, Mapping, Tuple
 
 from ansible.utils.vars import load_extra_vars
 
@@ -182,9 +183,9 @@ def _with_plan(play: Play, placed: Placed, reports: Reports) -> Placed:
     return replace(placed, plan=plan, agents=reports.statuses)
 
 
-def shown(play: Play, placed: Placed, files: Sequence[str] = ()) -> List[str]:
-    """The report of a launch for people. ``files`` are those that are written again."""
-    decision = {**placed.decision, "restored_files": list(files)}
+def shown(play: Play, placed: Placed, found: Mapping[str, Any] = MappingProxyType({})) -> List[str]:
+    """The report of a launch for people. ``found`` is what was found of a session that lacks nothing."""
+    decision = {**placed.decision, **found}
     if placed.plan:
         address = play.address_of(placed.plan.main.agent)
         decision.update(plan=placed.listed(placed.plan), deployment={"address": address})

@@ -1,24 +1,35 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Verify a session: log in to main1 as its user does, and reach every other container from there."""
+"""Verify a session: log in to main1 as its user does, and reach every other container from there.
+
+A session that lacks nothing is confirmed in the same way, with fewer logins, before a command says that there is nothing to do.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
+from typing import List
+
+from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
 from ...module_utils._docker.logs import LAST_LINES, joined_lines
 from ...module_utils._ssh.config_files import ssh_port
 from .._artifacts import Artifacts
 from .._proof import Proof, seconds_for
+from .._ssh_identity import SessionIdentity
 from .._ssh_reachability import SshEndpoint, reach
 from .play import Play
 
 _MOST_OF_LOGS = 1 << 16
+# Seconds for the logins: containers that run answer in less than one.
+_PATIENCE = 30
 
 
-def verify(play: Play, plan: Plan, seconds: int) -> None:
-    """Reach every container of a session by SSH. Raises ComputeError for the first that does not answer."""
+def verify(play: Play, plan: Plan, seconds: int, proof: Proof | None = None) -> None:
+    """Reach every container of a session by SSH, or those of a proof. Raises ComputeError for the first that does not answer."""
     artifacts = Artifacts(play.artifacts, plan.session.name)
     identity = artifacts.known_identity(plan.session.id, plan.session.name)
     route = play.route_to(plan.main.agent)
@@ -31,8 +42,9 @@ def verify(play: Play, plan: Plan, seconds: int) -> None:
         name=plan.main.hostname,
         proxy=route.proxy,
     )
-    with play.phase("verify", plan):
-        reach(endpoint, Proof.of(plan), seconds_for(seconds, len(plan.containers)), lambda: _refuse_ended(play, plan))
+    wanted = proof or Proof.of(plan)
+    with play.phase("confirm" if proof else "verify", plan):
+        reach(endpoint, wanted, seconds_for(seconds, len(plan.containers)), lambda: _refuse_ended(play, plan))
 
 
 def _refuse_ended(play: Play, plan: Plan) -> None:
@@ -45,3 +57,46 @@ def _refuse_ended(play: Play, plan: Plan) -> None:
             values = (log["hostname"], agent, joined_lines(log["text"]).rstrip("."))
             message = "%s: on %s the container ended right after its start; its last lines: %s."
             raise ComputeError(message % values, str(log["hostname"]))
+
+
+def confirm(play: Play, plan: Plan, seconds: int) -> Json:
+    """Log in to C(main1), and from there to the first container of each group of the proof.
+
+    If that fails, the files of the session are written again in the containers of that login, and the login is tried again. Returns
+    C(refilled), the containers whose files are written again, or C(no_login), the last reason; nothing if all answer at once. A
+    controller without the keys of the session cannot ask.
+    """
+    artifacts = Artifacts(play.artifacts, plan.session.name)
+    if artifacts.session != plan.session.id:
+        return {}
+    first = _refusal(play, plan, seconds)
+    if first is None:
+        return {}
+    names = [one.hostname for one in plan.containers if one.hostname in (plan.main.hostname, first.where)]
+    with suppress(ComputeError):
+        _refill(play, plan, names)
+        second = _refusal(play, plan, seconds)
+        if second is None:
+            return {"refilled": names}
+        first = second
+    return {"no_login": f"no login to {first.where}: {first.message.rstrip('.')}"}
+
+
+def _refusal(play: Play, plan: Plan, seconds: int) -> ComputeError | None:
+    """Why a container takes no login; None if each does that is asked."""
+    try:
+        verify(play, plan, min(seconds, _PATIENCE), Proof.of(plan).heads())
+    except ComputeError as error:
+        return error
+    return None
+
+
+def _refill(play: Play, plan: Plan, names: List[str]) -> None:
+    part = replace(plan, containers=tuple(one for one in plan.containers if one.hostname in names))
+    own = SessionIdentity.of(plan, Artifacts(play.artifacts, plan.session.name), check=False)
+
+    def options(agent: str) -> Json:
+        return {"plan": plan.part(agent), "bundle": own.bundle(agent), "hostnames": names}
+
+    with play.phase("follow"):
+        play.on_each(part.agents, "containers.refilled", options)

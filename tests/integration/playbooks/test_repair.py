@@ -68,6 +68,30 @@ def test_dead_and_removed(controller: Controller, session: Session) -> None:
     assert session.say("main1", "ssh sub1 hostname; ssh sub2 hostname").split() == ["sub1", "sub2"]
 
 
+def test_what_a_user_of_the_engine_has_changed_is_seen_and_brought_back(
+    controller: Controller, session: Session
+) -> None:
+    """Away from the network, at another address, and with another limit: the ports and the interface come back, too."""
+    before, client = session.containers(), controller.client
+    [network] = before["main1"]["NetworkSettings"]["Networks"]
+    for host in ("main1", "sub1"):
+        client.disconnect_container_from_network(before[host]["Id"], network, force=True)
+    client.connect_container_to_network(before["sub1"]["Id"], network)
+    client.update_container(before["sub2"]["Id"], cpu_shares=None, mem_limit="96m", memswap_limit="96m")
+    [listed] = [one for one in controller.sessions() if one["name"] == "mends"]
+    assert listed["degraded"] == ["main1", "sub1", "sub2"]
+    faults = [one["fault"] for one in listed["containers"]]
+    assert faults[0] == "is not on the network of the session"
+    assert faults[1].startswith("has the address ")
+    assert faults[2].startswith("has 96m memory in place of ")
+    assert "RUNNING, main1, sub1, sub2 brought back" in again(controller).check().text
+    after = session.containers()
+    assert {host: identity(one) for host, one in after.items()} == {host: identity(one) for host, one in before.items()}
+    assert after["sub2"]["HostConfig"]["Memory"] == before["sub2"]["HostConfig"]["Memory"]
+    assert after["sub2"]["State"]["StartedAt"] == before["sub2"]["State"]["StartedAt"]
+    assert session.say("main1", "ssh sub1 ssh sub2 ssh main1 ls /sys/class/net").split() == ["eth0", "lo"]
+
+
 def paused(controller: Controller) -> tuple[str, str]:
     """State and reason of the session in the list, by columns and as a program reads them."""
     [listed] = [one for one in controller.sessions() if one["name"] == "mends"]
@@ -139,6 +163,16 @@ def test_files_lost_on_the_controller_are_written_again(controller: Controller, 
     assert session.containers() == before
     assert session.document["containers"] == document["containers"]
     assert session.say("sub1", "ssh sub2 hostname") == "sub2"
+
+
+def test_files_lost_in_a_container_are_written_again(controller: Controller, session: Session) -> None:
+    """The containers run, and nothing but a login shows that they cannot be used."""
+    before, client = session.containers(), controller.client
+    made = client.exec_create(before["sub1"]["Id"], ["rm", "/etc/cluster-compute/authorized_keys"], user="0:0")
+    client.exec_start(made["Id"])
+    assert "RUNNING, its files in main1, sub1 are written again" in again(controller).check().text
+    assert session.say("main1", "ssh sub1 hostname") == "sub1"
+    assert "RUNNING, nothing to do" in again(controller).check().text
 
 
 def test_keys_lost_on_the_controller_are_named_and_never_replaced(controller: Controller, session: Session) -> None:

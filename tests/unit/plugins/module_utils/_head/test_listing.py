@@ -110,6 +110,31 @@ def test_a_paused_container_is_no_loss(store: Store, on_failure: str) -> None:
     assert what_happened(session).startswith("sub1 on a is paused; `docker unpause` lets it go on")
 
 
+@pytest.mark.parametrize(("on_failure", "heals"), [("terminate", 0), ("restart", 1), ("restart_all", 1)])
+def test_a_container_that_was_detached_is_repaired_and_ends_no_session(
+    store: Store, on_failure: str, heals: int
+) -> None:
+    asked = request(cluster_size=3, on_failure=on_failure)
+    decision = launch(store, asked, context(A))
+    store.change(decision.session, states.RUNNING, 1005.0, "every container is verified")
+    assert decision.plan is not None
+    (there,) = carried_out([A], decision.plan)
+    apart = [
+        replace(one, data={**one.data, "network": "", "address": "", "published": []})
+        if one.hostname == "sub1"
+        else one
+        for one in there.containers
+    ]
+    session = listed(store, replace(there, containers=tuple(apart)))
+    assert (len(finished_sessions([session])), len(healing_sessions([session]))) == (0, heals)
+    assert (session["degraded"], state_of(session)) == (["sub1"], "RUNNING (degraded)")
+    assert what_happened(session).startswith(
+        "sub1 on a is not on the network of the session; run cluster_session.yml again"
+    )
+    again = launch(store, asked, context(replace(there, containers=tuple(apart)), now=1010.0))
+    assert (again.verdict, again.missing, again.restarts_all) == ("repair", ("sub1",), False)
+
+
 def test_an_app_or_a_command_that_has_failed_makes_a_session_unhealthy(store: Store) -> None:
     there = carried_out([A, B], running(store))
     assert listed(store, *there)["unhealthy"] == []

@@ -44,6 +44,7 @@ LOST = {"failed": True, "msg": "b cannot be reached.", "failure": {"code": "unre
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placing, "load_extra_vars", lambda _loader: {})
     monkeypatch.setattr(launching, "verify", lambda *_arguments: None)
+    monkeypatch.setattr(launching, "confirm", lambda *_arguments: {})
 
 
 def playing(folder: Path, **changes: Any) -> Any:

@@ -47,6 +47,7 @@ IDS = [container.id for container in PLAN.containers]
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placing, "load_extra_vars", lambda _loader: {})
     monkeypatch.setattr(launching, "verify", lambda *_arguments: None)
+    monkeypatch.setattr(launching, "confirm", lambda *_arguments: {})
 
 
 def playing(folder: Path, decision: Json, **changes: Any) -> Any:

@@ -39,6 +39,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (placing, variables):
         monkeypatch.setattr(module, "load_extra_vars", lambda _loader: {})
     monkeypatch.setattr(launching, "verify", lambda *_arguments: None)
+    monkeypatch.setattr(launching, "confirm", lambda *_arguments: {})
 
 
 def playing(folder: Path, stored: Json | None = None, check: bool = False, **given: Any) -> Any:
