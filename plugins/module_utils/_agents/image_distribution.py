@@ -165,18 +165,15 @@ def images_of(agents: Sequence[str], results: Mapping[str, Json]) -> Dict[str, J
 
 
 def plan_reference_image(images: Sequence[Json], head: str, hosts: Collection[str]) -> Json:
-    """The agents that have the image or build it, one of each architecture, their entries as sources, and who receives a copy.
+    """The agents that build the image themselves, the entry of the head as the only source, and who receives a copy of it.
 
-    ``images`` are the answers of the agents about the image, in the order of the play. An agent that has the image comes first, then
-    the head, then the first agent. ``hosts`` are the hosts of the play: only they build, or receive a copy.
+    PID 1 and sshd of all containers are in this image: no agent gets it from one that only says that it has it. Hosts of another
+    architecture than that of the head build their own. ``images`` are the answers of the agents about the image, in the order of
+    the play. ``hosts`` are the hosts of the play: only they build, or receive a copy.
     """
-    best = sorted(images, key=lambda one: (not one["present"], one["agent"] not in hosts, one["agent"] != head))
-    first = {str(image["host"]): image for image in reversed(best)}
-    sources = [image for image in best if image is first[str(image["host"])]]
-    builders = [image["agent"] for image in sources]
-    takers = [
-        image["agent"]
-        for image in images
-        if not image["present"] and image["agent"] in hosts and image["agent"] not in builders
-    ]
-    return {"builders": builders, "sources": sources, "takers": takers}
+    own = [image for image in images if image["agent"] == head and (image["present"] or head in hosts)]
+    lacking = [image for image in images if not image["present"] and image["agent"] in hosts]
+    given = {str(image["host"]) for image in own}
+    takers = [image["agent"] for image in lacking if image["agent"] != head and str(image["host"]) in given]
+    builders = [image["agent"] for image in lacking if image["agent"] not in takers]
+    return {"builders": builders, "sources": own[:1], "takers": takers}

@@ -52,7 +52,20 @@ from .forms import (
 )
 from .model import App, Container, Mount, Network, Plan, Port, Role, Secret, Session, User
 from .names import check_owner, check_session_name
-from .report_rules import DECIDED, DECISION, EXAMINATION, IMAGE, LOGS, LOSSES, PROBE, REPORT, STATUS, STORE, UNREACHED
+from .report_rules import (
+    DECIDED,
+    DECISION,
+    EXAMINATION,
+    IMAGE,
+    LOGS,
+    LOSSES,
+    PROBE,
+    RECORDED,
+    REPORT,
+    STATUS,
+    STORE,
+    UNREACHED,
+)
 from .topology import members
 from .value_rules import check_image, check_public_key
 
@@ -169,6 +182,13 @@ def decision(document: Json, sender: str) -> Json:
     """What the head has decided about a session. Raises ComputeError if it is no decision."""
     _checked(DECIDED, document, "decision", sender)
     return _checked(DECISION, document, "decision", sender)
+
+
+def recorded(document: Json, sender: str) -> Json:
+    """What the head has recorded: C(session) is empty if there is none. Raises ComputeError if it is no session."""
+    if document.get("session") != {}:
+        _checked(RECORDED, document, "answer", sender)
+    return document
 
 
 def losses(document: Json, sender: str) -> Json:

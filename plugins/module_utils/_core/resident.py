@@ -177,8 +177,9 @@ def _answer_one(connection: socket.socket, answer: Answer) -> None:
             code = _DONE
             return
         request: Any = json.loads(text)
-        connection.settimeout(None)
         result, may_stay = answer(request)
+        # A client that stops reading does not keep this copy.
+        connection.settimeout(LONGEST)
         connection.sendall(json.dumps(result).encode())
         code = _DONE if may_stay else _FAILED
     finally:

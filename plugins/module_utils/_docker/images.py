@@ -38,20 +38,31 @@ Listener = Callable[[Mapping[str, Any]], None]
 LOADED = re.compile(r"Loaded image ID: (sha256:[0-9a-f]{64})")
 
 
+# Ansible's own directory for this login, which agent_state=absent cleans.
+_OWN_FOLDERS, _LOCK = ("~/.ansible", "~/.ansible/tmp"), "~/.ansible/tmp/cluster-compute-images.lock"
+
+
 @contextmanager
 def at_work(how: int) -> Iterator[bool]:
-    """Hold the home on this agent as flock(2) does, and return whether it is held.
+    """Hold a file of this login on this agent as flock(2) does, which no other user can open, and return whether it is held.
 
     An image gets its name only when it is complete. Until then, nothing else shows whether the process that loads it lives.
     """
-    home = -1
+    held = -1
     try:
-        with suppress(OSError):  # no home, or a file system without locks
-            home = os.open(os.path.expanduser("~"), os.O_RDONLY | os.O_CLOEXEC)
-        yield home >= 0 and _is_locked(home, how)
+        with suppress(OSError):  # no home
+            held = _lock_file()
+        yield held >= 0 and _is_locked(held, how)
     finally:
-        if home >= 0:
-            os.close(home)
+        if held >= 0:
+            os.close(held)
+
+
+def _lock_file() -> int:
+    for folder in _OWN_FOLDERS:
+        with suppress(FileExistsError):
+            os.mkdir(os.path.expanduser(folder), 0o700)
+    return os.open(os.path.expanduser(_LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
 def _is_locked(file: int, how: int) -> bool:

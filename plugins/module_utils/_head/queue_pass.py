@@ -23,7 +23,7 @@ from .row import Row, read_holder
 from .store import Store
 from .transitions import catch_up
 from .turns import Context, Turns, with_start
-from .upkeep import is_lost, keep_pass, text_of
+from .upkeep import LONGEST_LEASE, is_lost, keep_pass, text_of
 
 # The probable start is estimated for the first sessions of the queue that wait.
 _MOST_ESTIMATES = 20
@@ -43,7 +43,10 @@ def begin(store: Store, owner: str, holder: Json, now: float, lease: float, *, t
 
     That pass then makes another round before it ends: what the caller has freed is used.
     """
-    found = store.query("SELECT holder FROM pass WHERE owner = ? AND CAST(lease AS REAL) >= ?", (owner, now))
+    times = (now, now + LONGEST_LEASE)
+    found = store.query(
+        "SELECT holder FROM pass WHERE owner = ? AND CAST(lease AS REAL) BETWEEN ? AND ?", (owner, *times)
+    )
     if found and not takeover:
         store.execute("UPDATE pass SET again = 1 WHERE owner = ?", (owner,))
         return read_holder(found[0][0]) or {}

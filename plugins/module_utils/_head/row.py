@@ -70,6 +70,8 @@ SCHEMA = (
     "CREATE INDEX IF NOT EXISTS holding_until ON holding (ended)",
 )
 
+# The form of the store. A release with another form of its documents has a larger number.
+VERSION = 1
 # What is no number here is damaged and counts as 0. No time is so late, and no priority so high.
 _NUMBERS, _FAR = ("priority", "lease", "created", "changed"), 1e11
 # The key of a holder with the sizes before a growth.
@@ -211,8 +213,25 @@ class Row:
         return {**picked(self, *names.split()), "group": self.resource_group}
 
 
+# What a document of another form raises.
+_UNUSABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 # The columns of the table of sessions.
 COLUMNS = tuple(one.name for one in fields(Row) if one.name != "history")
+
+
+# The columns with documents that another release may have written.
+DOCUMENTS = ("request", "plan")
+
+
+def stays(row: Row, name: str, text: str) -> bool:
+    """Whether the text of a document stays in the store. A session that waits again has no plan any more."""
+    value = getattr(row, name)
+    if value is None:
+        return name != "plan" or row.state != PENDING
+    try:
+        return bool(_PARSERS[name](text) == value)
+    except _UNUSABLE:
+        return False
 
 
 def with_former(holder: Json, sizes: Sequence[int]) -> Json:
@@ -245,7 +264,7 @@ def row_of(values: Any) -> Row:
     for name, parse in _PARSERS.items():
         try:
             pairs[name] = parse(pairs[name])
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        except _UNUSABLE:
             # The labels of its containers say the rest.
             pairs[name] = None
     if pairs["holder"] is None:

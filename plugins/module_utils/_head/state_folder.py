@@ -15,7 +15,7 @@ import re
 import stat
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Iterator
+from typing import Iterator, List
 
 from .._core.constants import DOCKER_HOST, STATE_DIR
 from .._core.documents import Document
@@ -248,3 +248,30 @@ def _is_the_stores(folder: str, before: Folder) -> bool:
     entry = os.lstat(folder)
     is_own = entry.st_uid == os.geteuid() and before.mode in (f"{PRIVATE:04o}", f"{SHARED:04o}")
     return is_own and all(_OWN.fullmatch(name) for name in os.listdir(folder))
+
+
+# A line: number, kind, ADVISORY, READ or WRITE, PID, MAJOR:MINOR:INODE, and the range of bytes. A process that waits has an arrow.
+_LOCKS = "/proc/locks"
+
+
+def lock_holders(path: str, table: str = _LOCKS) -> List[str]:
+    """One entry for each process, such as ``process 712 (python3) locks it``; none if the kernel does not say."""
+    try:
+        inode = str(os.stat(path).st_ino)
+        with open(table, encoding="ascii", errors="replace") as lines:
+            locks = [line.split() for line in lines]
+    except OSError:
+        return []
+    # A process of another PID namespace has the number 0 there.
+    holders = {
+        int(lock[4]) for lock in locks if lock[1] != "->" and lock[5].rpartition(":")[2] == inode and lock[4] != "0"
+    }
+    return ["process %d%s locks it" % (pid, _program(pid)) for pid in sorted(holders - {-1, os.getpid()})]
+
+
+def _program(pid: int) -> str:
+    try:
+        with open("/proc/%d/comm" % pid, encoding="utf-8", errors="replace") as name:
+            return f" ({name.read().strip()})"
+    except OSError:
+        return ""

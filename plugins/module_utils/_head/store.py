@@ -25,8 +25,23 @@ from .._planning.capacity import held_in_all
 from .._planning.fair_share import Holding
 from .._planning.request import Request
 from .._planning.stored_request import flaw
-from .row import COLUMNS, LIVE_ROWS, REMEDY, SCHEMA, End, Requester, Row, as_text, read_sample, row_of, values_of
-from .state_folder import check_readable, is_filled, prepare
+from .row import (
+    COLUMNS,
+    DOCUMENTS,
+    LIVE_ROWS,
+    REMEDY,
+    SCHEMA,
+    VERSION,
+    End,
+    Requester,
+    Row,
+    as_text,
+    read_sample,
+    row_of,
+    stays,
+    values_of,
+)
+from .state_folder import check_readable, is_filled, lock_holders, prepare
 
 FILE = "sessions.db"
 # Seconds that a second operator waits for the transaction of the first.
@@ -70,11 +85,21 @@ class Store:
         with self._errors():
             self._db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None)
         self._db.text_factory, self._db.row_factory = bytes, as_text
+        self._check_version()
         if is_whole:
             return
         with self.transaction():
             for statement in SCHEMA:
                 self._db.execute(statement)
+            self._db.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _check_version(self) -> None:
+        """Refuse a store that a newer release has written: this one would write back less than it has found."""
+        with self._errors():
+            found = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if found > VERSION:
+            message = "The session store %s is of a newer release (form %d, and this release writes %d): upgrade this controller."
+            raise StateError(message % (self._path, found, VERSION), self._path)
 
     @classmethod
     def copy(cls, folder: str) -> Store:
@@ -166,10 +191,16 @@ class Store:
         self.save(row)
 
     def save(self, row: Row) -> None:
-        """Save the row as it is, without an entry in the history. A request that cannot be used stays as it was found."""
-        pairs = ", ".join(f"{name} = ?" for name in COLUMNS)
-        pairs = pairs.replace("request = ?", "request = coalesce(nullif(?, 'null'), request)")
-        self._db.execute(f"UPDATE session SET {pairs} WHERE id = ?", (*values_of(row), row.id))
+        """Save the row as it is, without an entry in the history.
+
+        A request or a plan that cannot be used, or that has not changed, stays as it was found: another release may have written it,
+        with more than this one reads.
+        """
+        found = self._db.execute("SELECT request, plan FROM session WHERE id = ?", (row.id,)).fetchone() or ("", "")
+        staying = {name for name, text in zip(DOCUMENTS, found) if stays(row, name, text)}
+        values = {name: value for name, value in zip(COLUMNS, values_of(row)) if name not in staying}
+        pairs = ", ".join(f"{name} = ?" for name in values)
+        self._db.execute(f"UPDATE session SET {pairs} WHERE id = ?", (*values.values(), row.id))
         self._record_launch(row)
 
     def _record_launch(self, row: Row) -> None:
@@ -353,30 +384,3 @@ def _refusal(path: str, words: str) -> StateError:
     elif _DAMAGED.search(words):
         kind, advice = DamagedStoreError, "; " + _MOVE % (path, path)
     return kind(f"The session store {path} cannot be used: {words}{advice}.", path)
-
-
-# A line: number, kind, ADVISORY, READ or WRITE, PID, MAJOR:MINOR:INODE, and the range of bytes. A process that waits has an arrow.
-_LOCKS = "/proc/locks"
-
-
-def lock_holders(path: str, table: str = _LOCKS) -> List[str]:
-    """One entry for each process, such as ``process 712 (python3) locks it``; none if the kernel does not say."""
-    try:
-        inode = str(os.stat(path).st_ino)
-        with open(table, encoding="ascii", errors="replace") as lines:
-            locks = [line.split() for line in lines]
-    except OSError:
-        return []
-    # A process of another PID namespace has the number 0 there.
-    holders = {
-        int(lock[4]) for lock in locks if lock[1] != "->" and lock[5].rpartition(":")[2] == inode and lock[4] != "0"
-    }
-    return ["process %d%s locks it" % (pid, _program(pid)) for pid in sorted(holders - {-1, os.getpid()})]
-
-
-def _program(pid: int) -> str:
-    try:
-        with open("/proc/%d/comm" % pid, encoding="utf-8", errors="replace") as name:
-            return f" ({name.read().strip()})"
-    except OSError:
-        return ""

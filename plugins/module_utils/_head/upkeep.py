@@ -26,6 +26,8 @@ from .row import COLUMNS, LIVE_ROWS, Row, row_of
 from .store import Store
 
 _DAY = 86400.0
+# Seconds. No command takes as long.
+LONGEST_LEASE = 7 * _DAY
 # Whether the plan and the request of a session are its own, which is slow to find by reading them.
 _LOOKS = f"""SELECT rowid, id, state, (plan = 'null' OR instr(plan, id)) AND (request || plan = 'nullnull' OR
     (instr(request || plan, printf('"%s"', name)) AND instr(request || plan, printf('"%s"', owner))))
@@ -120,8 +122,11 @@ def _is_given_up(store: Store, row: Row, request: Request, agents: Sequence[Agen
 
 
 def is_lost(row: Row, now: float, takeover: str = "") -> bool:
-    """Whether no controller works on a session any more. ``takeover`` is the launch of one that is known to be gone."""
-    return row.lease < now or (bool(takeover) and takeover == row.launch)
+    """Whether no controller works on a session any more. ``takeover`` is the launch of one that is known to be gone.
+
+    A lease that ends far in the future was given while the clock of this host was wrong.
+    """
+    return not now <= row.lease <= now + LONGEST_LEASE or (bool(takeover) and takeover == row.launch)
 
 
 def keep_pass(store: Store, holder: Json, until: float) -> None:
@@ -172,6 +177,6 @@ def retire(store: Store, sessions: Iterable[str], now: float) -> None:
     """
     for session in sessions:
         store.execute("INSERT OR REPLACE INTO retired VALUES (?, ?)", (session, now))
-        for table in ("history", "requester"):
+        for table in ("history", "requester", "launch"):
             store.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
         store.execute("DELETE FROM session WHERE id = ?", (session,))

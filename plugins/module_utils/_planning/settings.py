@@ -213,6 +213,12 @@ SETTINGS: Tuple[Variable, ...] = (
         "V(backfill) lets a later session start if an earlier one does not fit, V(strict) does not.",
         read_by=(LAUNCH, SCHEDULE),
     ),
+    flag(
+        "relocate_unfenced",
+        "Move a session on one host away from a lost agent although no manager of a Swarm can confirm that the agent is down. The "
+        "containers there may still run, and write to the same directories.",
+        read_by=(SCHEDULE,),
+    ),
     choice(
         "policy",
         ("optional", "required"),

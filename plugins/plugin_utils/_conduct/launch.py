@@ -102,7 +102,7 @@ def carry_out(play: Play, placed: Placed, plan: Plan) -> str:
         await_apps(play, made, request.apps_timeout)
     listed = placed.listed(plan)
     added = added_apps(play, plan, listed) if placed.outcome == "repair" else []
-    return record_running(play, listed, added)
+    return record_running(play, listed, placed.session, added)
 
 
 @contextmanager

@@ -15,16 +15,21 @@ from .play import Play
 from .reports import Reports
 
 _NOT_CLEANED = "What sessions have left on %s was not removed: %s The next pass tries again."
+_NO_WITNESS = "No manager of a Swarm answers to confirm that the lost host is down, so no container is made elsewhere"
+_UNFENCED = "; if you know that its containers have ended, set session_relocate_unfenced: true for a pass."
 _REMEDY = "run `docker swarm leave --force` there, and then provision_agents.yml."
 
 
-def fence(play: Play, reports: Reports, loss: Json) -> None:
-    """Make sure that nothing of a session runs on its lost agents. Raises ComputeError if the Swarm has not lost them, too."""
+def fence(play: Play, reports: Reports, loss: Json, *, unfenced: bool = False) -> None:
+    """Make sure that nothing of a session runs on its lost agents. Raises ComputeError if the Swarm has not lost them, too.
+
+    With ``unfenced``, a session on one host moves without that: the user knows that its containers have ended.
+    """
     manager = _manager(reports)
+    if not manager and unfenced and not loss["shared"]:
+        return
     if not manager:
-        if not loss["shared"]:
-            return  # No agent is in a Swarm, and the network of the session ends with its agent.
-        raise StateError("No manager of the Swarm answers, so no container is made elsewhere.", play.head)
+        raise StateError(_NO_WITNESS + ("." if loss["shared"] else _UNFENCED), play.head)
     with play.phase("fence"):
         options = {"nodes": loss["nodes"], "removes": bool(loss["shared"])}
         play.on(manager, "swarm.fence", options)

@@ -14,7 +14,7 @@ from ansible.utils.vars import load_extra_vars
 from ...module_utils._agents.guard import unguarded
 from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
-from ...module_utils._core.errors import PendingError, StateError
+from ...module_utils._core.errors import ComputeError, PendingError, StateError
 from ...module_utils._core.waiting import deadline_in, wait_until
 from ...module_utils._planning.agreement import check_agreement
 from ...module_utils._planning.deployment import lease_seconds
@@ -31,7 +31,7 @@ from .._secrets import read_secrets, secret_files
 from .._user_templates import render_environment
 from .placed import Asked, Placed
 from .play import Play, checked
-from .record import keep_result
+from .record import keep_result, record
 from .reports import Avoided, Reports, collect_reports
 
 # Seconds between two attempts of a session that waits; they grow from the first number to the second.
@@ -56,7 +56,7 @@ def place(play: Play, asked: Asked, reports: Reports, avoided: Avoided) -> Place
     folders.remove(decision)
     play.warn(*decision.pop("warnings", None) or ())
     if not play.check:
-        _keep_request(kept, asked, files, decision)
+        _keep_or_undo(play, kept, (asked, files), decision)
         if decision["outcome"] == "placed":
             artifacts.remove(before)
         if decision.get("has_next_command"):
@@ -123,6 +123,19 @@ def _given_now(play: Play) -> Dict[str, Any]:
     return {
         variable.field: variable.normal_form(templar.template(extra_vars[variable.full_name])) for variable in given
     }
+
+
+def _keep_or_undo(play: Play, kept: KeptRequests, own: Tuple[Asked, Mapping[str, str]], decision: Json) -> None:
+    """Keep the request. If this controller cannot, the session neither waits nor holds anything until its lease is over."""
+    try:
+        _keep_request(kept, *own, decision)
+    except ComputeError as error:
+        session = decision["session"]
+        if decision["outcome"] in ("placed", "pending", "repair"):
+            record(
+                play, "failed", id=session["id"], launch=session.get("launch") or "", reason=error.message, retry=False
+            )
+        raise
 
 
 def _keep_request(kept: KeptRequests, asked: Asked, files: Mapping[str, str], decision: Json) -> None:

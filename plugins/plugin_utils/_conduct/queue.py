@@ -134,7 +134,7 @@ class _Pass:
             if loss["action"] != RELOCATE or loss["id"] not in by_id or self._play.check:
                 continue
             try:
-                fence(self._play, reports, loss)
+                fence(self._play, reports, loss, unfenced=bool(self._settings["session_relocate_unfenced"]))
                 found.append({**by_id[loss["id"]], "relocates": True})
             except ComputeError as error:
                 self._play.show([f"Session {loss['name']} was {UNMOVED}{error.message}"])

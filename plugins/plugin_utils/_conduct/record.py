@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import time
+from contextlib import suppress
 from typing import Any, Sequence
 
 from ...module_utils._core import arrival, states
@@ -28,7 +30,7 @@ def record(play: Play, state: str, **change: Any) -> Json:
     is_end = state in ("terminating", "terminated")
     folders = EndedFolders.of(play.artifacts if is_end else None, check=play.check)
     made = {**change, **folders.option(), "holder": holder()}
-    result = play.on_head("session.record", {"state": state, "change": made})
+    result = arrival.recorded(play.on_head("session.record", {"state": state, "change": made}), play.head)
     event = notification.event_of(bool(result.get("changed")), result["session"], str(change.get("result") or ""))
     play.notify(event, result["session"])
     play.notify(notification.ENDED, *result.get("ended") or ())
@@ -61,21 +63,31 @@ def kept_document(artifacts: Artifacts) -> Json:
         return {}
 
 
-def record_running(play: Play, plan: Plan, added: Sequence[Json]) -> str:
-    """Record that a session runs, with its files and the ``added`` apps that the plan lacks. Returns where the time went."""
+def record_running(play: Play, plan: Plan, session: Json, added: Sequence[Json]) -> str:
+    """Record that a session runs, with its files and the ``added`` apps that the plan lacks. Returns where the time went.
+
+    Its files are written before: nothing that can fail, such as a full disk, comes after the record, when the launch is not undone.
+    """
+    artifacts = Artifacts(play.artifacts, plan.session.name)
+    _write_files(play, plan, {**session, "state": states.RUNNING, "changed": time.time()}, added)
     with play.phase("record"):
         recorded = record(play, "running", id=plan.session.id, launch=plan.session.launch)
-    artifacts = Artifacts(play.artifacts, plan.session.name)
-    timings = {**{phase.timing: 0.0 for phase in PHASES.values() if phase.timing}, **play.timings}
-    address = play.address_of(plan.main.agent)
-    document = session_document(plan, recorded["session"], address, timings, artifacts.folder)
-    artifacts.write_json(DOCUMENT, {**document, "apps": [*document["apps"], *added]})
+    with suppress(ComputeError):  # the files are there, without the time of the record
+        _write_files(play, plan, recorded["session"], added)
     entries = trace.notes()
-    artifacts.write(trace.NAME, json.dumps(trace.trace_document(entries), separators=(",", ":")).encode())
     # The next session of this command has a trace of its own.
     trace.forget()
     play.warn(shared_config.update(artifacts.base))
     return trace.explanation(entries, plan)
+
+
+def _write_files(play: Play, plan: Plan, session: Json, added: Sequence[Json]) -> None:
+    artifacts = Artifacts(play.artifacts, plan.session.name)
+    timings = {**{phase.timing: 0.0 for phase in PHASES.values() if phase.timing}, **play.timings}
+    document = session_document(plan, session, play.address_of(plan.main.agent), timings, artifacts.folder)
+    artifacts.write_json(DOCUMENT, {**document, "apps": [*document["apps"], *added]})
+    entries = trace.trace_document(trace.notes())
+    artifacts.write(trace.NAME, json.dumps(entries, separators=(",", ":")).encode())
 
 
 def _remove_files(play: Play, session: Json) -> None:

@@ -258,33 +258,34 @@ def answer(agent: str, present: bool = False, host: str = "x86_64") -> dict[str,
 
 
 @pytest.mark.parametrize(
-    ("images", "builders", "takers"),
+    ("images", "builders", "sources", "takers"),
     [
-        ([], [], ()),
-        ([answer("a1"), answer("a2"), answer("a3")], ["a2"], ("a1", "a3")),
-        ([answer("a1"), answer("a3")], ["a1"], ("a3",)),
-        ([answer("a1"), answer("a2"), answer("a3", present=True)], ["a3"], ("a1", "a2")),
-        ([answer("a1", present=True), answer("a2"), answer("a3", present=True)], ["a1"], ("a2",)),
-        ([answer("a1"), answer("a2"), answer("a3", host="aarch64")], ["a2", "a3"], ("a1",)),
+        ([], "", "", ""),
+        ([answer("a1"), answer("a2"), answer("a3")], "a2", "a2", "a1 a3"),
+        ([answer("a1"), answer("a3")], "a1 a3", "", ""),
+        # What another agent says that it has is given to none.
+        ([answer("a1"), answer("a2"), answer("a3", present=True)], "a2", "a2", "a1"),
+        ([answer("a1", present=True), answer("a2", present=True), answer("a3")], "", "a2", "a3"),
+        ([answer("a1"), answer("a2"), answer("a3", host="aarch64")], "a2 a3", "a2", "a1"),
         (
-            [answer("a1"), answer("a2", host="aarch64"), answer("a3", True), answer("a4", host="aarch64")],
-            ["a3", "a2"],
-            ("a1", "a4"),
+            [answer("a1", host="aarch64"), answer("a2", host="aarch64"), answer("a3", True), answer("a4")],
+            "a2 a4",
+            "a2",
+            "a1",
         ),
-        ([answer("a1"), answer("elsewhere", present=True)], ["elsewhere"], ("a1",)),
-        ([answer("a2"), answer("elsewhere")], ["a2"], ()),
+        ([answer("a1"), answer("elsewhere", present=True)], "a1", "", ""),
+        ([answer("a2"), answer("elsewhere")], "a2", "a2", ""),
     ],
     ids=str,
 )
-def test_an_agent_that_has_the_image_comes_first_then_the_head(
-    images: Any, builders: list[str], takers: tuple[str, ...]
-) -> None:
-    """For each architecture."""
+def test_only_the_head_gives_its_image_to_others(images: Any, builders: str, sources: str, takers: str) -> None:
+    """PID 1 of the containers of all owners is in it."""
     plan = plan_reference_image(images, "a2", ["a1", "a2", "a3", "a4"])
-    assert (plan["builders"], plan["takers"]) == (builders, list(takers))
-    assert [image["agent"] for image in plan["sources"]] == builders
+    found = [plan["builders"], [image["agent"] for image in plan["sources"]], plan["takers"]]
+    assert found == [builders.split(), sources.split(), takers.split()]
 
 
-def test_a_head_that_is_not_in_the_play_builds_nothing() -> None:
-    plan = plan_reference_image([answer("a1"), answer("a3"), answer("head")], "head", ["a1", "a3"])
-    assert (plan["builders"], plan["takers"]) == (["a1"], ["a3"])
+@pytest.mark.parametrize("has_image", [True, False])
+def test_a_head_that_is_not_in_the_play_builds_nothing(has_image: bool) -> None:
+    plan = plan_reference_image([answer("a1"), answer("a3"), answer("head", has_image)], "head", ["a1", "a3"])
+    assert (plan["builders"], plan["takers"]) == (([], ["a1", "a3"]) if has_image else (["a1", "a3"], []))

@@ -9,6 +9,8 @@ import fcntl
 import hashlib
 import io
 import json
+import os
+import stat
 import tarfile
 import threading
 from collections import namedtuple
@@ -198,7 +200,8 @@ def test_the_engine_gets_the_layer_and_then_the_name(home: Path, *, squash: bool
     with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
         assert tar.getnames() == (["etc/old", "usr/new"] if squash else ["usr/new", "etc/.wh.motd"])
     assert engine.removed == ["sha256:old"]
-    assert list(home.iterdir()) == []
+    # It has the lock.
+    assert list(home.iterdir()) == [home / ".ansible"]
 
 
 def test_an_image_that_the_engine_could_not_unpack_is_removed(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
@@ -248,6 +251,21 @@ def test_what_a_live_process_loads_is_no_leftover(how: int) -> None:
         assert engine.removed == []
     commit.sweep(engine, "alice")
     assert engine.removed == ["sha256:old"]
+
+
+def test_no_other_login_can_hold_the_lock(home: Path) -> None:
+    """flock(2) needs an open file: who can open none, holds up no commit."""
+    with at_work(fcntl.LOCK_EX) as is_held:
+        assert is_held
+        modes = [
+            stat.S_IMODE((home / ".ansible/tmp" / name).stat().st_mode) for name in ("", "cluster-compute-images.lock")
+        ]
+        assert modes == [0o700, 0o600]
+        with (home / ".ansible/tmp/cluster-compute-images.lock").open("rb") as other, pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        handle = os.open(home, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(handle)
 
 
 def test_a_commit_waits_for_another_one_on_its_agent() -> None:

@@ -27,7 +27,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._head import store
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import DamagedStoreError, Store, lock_holders
+from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import lock_holders
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import DamagedStoreError, Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, carry_out
 from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import sample

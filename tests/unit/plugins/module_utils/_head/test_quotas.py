@@ -34,7 +34,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._steps.store impor
 
 FORK = multiprocessing.get_context("fork")
 A = agent("a", cpus=8)
-TWO = parse_policy({"default": {"cpus": 2}})
+TWO = parse_policy({"default": {"cpus": 2, "priority": 100}})
 
 
 def test_a_session_over_its_quota_waits_and_blocks_no_other(store: Store) -> None:

@@ -331,3 +331,23 @@ def test_a_session_of_the_queue_that_cannot_be_launched_is_an_error(tmp_path: Pa
     with pytest.raises(ComputeError, match="no folder"):
         launch(play, Asked(ASKED, SETTINGS, queued=PLAN.session.id), Reports(AGENTS))
     assert [name for _host, name, _args in play.asked] == ["session.place"]
+
+
+@pytest.mark.parametrize("written", ["session.json", "trace.json"])
+def test_a_controller_that_cannot_write_the_result_has_launched_nothing(
+    written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last files of a launch are written before the head records that it runs."""
+    write = Artifacts.write
+
+    def full(artifacts: Artifacts, name: str, content: bytes, mode: int = 0o600) -> bool:
+        if name == written:
+            raise ComputeError(f"{name} cannot be written: No space left on device.")
+        return write(artifacts, name, content, mode)
+
+    monkeypatch.setattr(Artifacts, "write", full)
+    play = playing(tmp_path)
+    with pytest.raises(SessionError, match="was not launched"):
+        launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
+    [change] = changes_of(play)
+    assert (change["state"], "cannot be written: No space left" in change["reason"]) == ("failed", True)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -103,9 +104,16 @@ def test_a_manager_that_answers_fences() -> None:
     assert play.asked == [("a", "swarm.fence", {"nodes": {"b": "node-b"}, "removes": True})]
 
 
-def test_without_a_manager_only_a_session_on_one_host_moves() -> None:
-    play = conducted({}, "a", "b")
-    with pytest.raises(StateError, match="No manager of the Swarm answers"):
-        fence(play, reports(manager=False), LOST)
-    fence(play, reports(manager=False), {**LOST, "shared": False})
+@pytest.mark.parametrize("shared", [True, False])
+def test_without_a_manager_no_session_moves_unless_a_person_knows_that_its_containers_have_ended(shared: bool) -> None:
+    """The agent may be out of reach for the controller alone, and its containers may still write."""
+    play, loss = conducted({}, "a", "b"), {**LOST, "shared": shared}
+    with pytest.raises(
+        StateError, match=r"^No manager of a Swarm answers to confirm that the lost host is down"
+    ) as caught:
+        fence(play, reports(manager=False), loss)
+    assert ("session_relocate_unfenced" in caught.value.message) is not shared
+    # Addresses on an overlay belong to the Swarm, whatever a person knows.
+    with pytest.raises(StateError) if shared else nullcontext():
+        fence(play, reports(manager=False), loss, unfenced=True)
     assert play.asked == []

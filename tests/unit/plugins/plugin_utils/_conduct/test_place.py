@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conducted import conducted, options_of
+from conducted import changes_of, conducted, options_of
 from samples import SESSION, exactly, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
@@ -320,6 +320,22 @@ def test_a_plan_of_the_head_with_a_further_secret_is_refused(outcome: str, tmp_p
     made["session"]["secrets"] = [{"name": "token", "environment": ""}]
     with pytest.raises(ComputeError, match=r"is not what was requested: secrets is "):
         ask(asking(answer(outcome, plan=made), folder=tmp_path))
+
+
+@pytest.mark.parametrize(("outcome", "is_given_up"), [("placed", True), ("pending", True), ("running", False)])
+def test_a_controller_that_cannot_keep_the_request_gives_the_session_up(
+    outcome: str, is_given_up: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_arguments: object) -> None:
+        raise ComputeError("It cannot be written: No space left on device.")
+
+    monkeypatch.setattr(KeptRequests, "keep", full)
+    play = conducted(
+        {"session.place": answer(outcome), "session.record": {"session": {}}}, "a", session_artifacts=str(tmp_path)
+    )
+    with pytest.raises(ComputeError):
+        ask(play)
+    assert [change["state"] for change in changes_of(play)] == ["failed"] * is_given_up
 
 
 @pytest.mark.parametrize("outcome", ["pending", "placed", "repair", "running"])

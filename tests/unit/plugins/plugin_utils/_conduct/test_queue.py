@@ -41,6 +41,7 @@ SETTINGS = {
     "session_queue_policy": "backfill",
     "session_queue_age_bound": 60,
     "session_wait_result": True,
+    "session_relocate_unfenced": False,
     "sessions_metrics": "",
 }
 
