@@ -311,6 +311,8 @@ def _check_disk(request: Request, most: int) -> None:
 _UNSAID: Mapping[str, Sequence[Any]] = {
     "port_range": ["1024-65535"],
     "host_network": [False],
+    # A program can send frames to other agents through it, past the rules that keep containers out of overlays.
+    "fabric": [False],
     "priority": [10],
     "pids": [32768],
 }

@@ -149,6 +149,27 @@ def test_every_container_answers(tmp_path: Path) -> None:
     assert verified(tmp_path, well_behaved, 30) == "main1 sub1 sub2"
 
 
+def test_a_server_with_another_host_key_gets_no_login(tmp_path: Path) -> None:
+    """Another program may have the port."""
+    asked: list[str] = []
+
+    class Curious(Server):
+        def check_auth_publickey(self, username: str, key: Any) -> int:
+            asked.append(username)
+            return super().check_auth_publickey(username, key)
+
+    def serve(connection: socket.socket) -> None:
+        transport = paramiko.Transport(connection)
+        transport.add_server_key(paramiko.Ed25519Key.from_private_key_file(key_file(tmp_path, "host")))
+        transport.start_server(server=Curious(well_behaved))
+
+    expected = paramiko.Ed25519Key.from_private_key_file(key_file(tmp_path, "expected"))
+    with listening(serve) as port:
+        said = answer_of(port, tmp_path, "ssh-ed25519 " + expected.get_base64(), 30)
+    assert "presents an unexpected host key; check which program listens on that port" in said
+    assert asked == []
+
+
 RELAY = """
 import os, socket, sys, threading
 server = socket.create_connection((sys.argv[1], int(sys.argv[2])))

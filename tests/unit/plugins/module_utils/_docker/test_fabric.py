@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from samples import plan, request
+from samples import SESSION, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._docker import fabric
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 
@@ -124,3 +125,31 @@ def test_without_the_entry_the_launch_is_refused(entries: list[tuple[str, str]],
 def test_a_container_without_rdma_devices_is_refused(container: Container) -> None:
     with pytest.raises(StateError, match="main1: no RDMA port of agent1 has a RoCE v2 GID"):
         container.find()
+
+
+class Networks:
+    """An engine with a network of the name on the fabric."""
+
+    agent = "agent1"
+
+    def __init__(self, name: str, session: str, parent: str) -> None:
+        own = {"Driver": "macvlan", "Scope": "local", "Options": {"parent": parent}}
+        self.held: list[dict[str, Any]] = [{"Id": "1", "Name": name, "Labels": {label.SESSION: session}, **own}]
+
+    def networks(self, everyone: bool = False) -> list[dict[str, Any]]:
+        return self.held
+
+    def create_network(self, *_arguments: Any) -> None:
+        raise AssertionError("there is one of this name")
+
+
+@pytest.mark.parametrize(
+    ("session", "parent", "is_own"),
+    [(SESSION, "ens2f0", True), (SESSION, "eth0", False), ("", "ens2f0", False), (SESSION[:-1] + "0", "ens2f0", False)],
+)
+def test_a_network_of_another_session_or_interface_is_not_joined(session: str, parent: str, is_own: bool) -> None:
+    made = plan(request(fabric=True), "a", fabric="10.201.9.0/27")
+    engine: Any = Networks(made.network.fabric_name, session, parent)
+    refused = "On agent1 the network .* does not belong to this session and to ens2f0; remove it"
+    with nullcontext() if is_own else pytest.raises(ConflictError, match=refused):
+        fabric.present(engine, made, "ens2f0", check=False)

@@ -38,6 +38,15 @@ def test_a_relay_keeps_no_log_on_the_disk_of_its_agent() -> None:
     assert body()["HostConfig"]["LogConfig"] == {"Type": "none"}
 
 
+def test_a_relay_has_no_rights_beyond_its_connections() -> None:
+    """It is in the network of its session, and its port may be open to the world."""
+    made = body()
+    host = made["HostConfig"]
+    assert (host["CapDrop"], host["SecurityOpt"], host["ReadonlyRootfs"]) == (["ALL"], ["no-new-privileges"], True)
+    assert "CapAdd" not in host
+    assert (made["User"].split(":")[0] not in ("", "0", "root"), host.get("Privileged", False)) == (True, False)
+
+
 def test_on_the_network_of_its_agent_an_app_has_no_relay() -> None:
     class Engine:
         def containers(self, _session: str) -> list[dict[str, Any]]:

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from samples import agent, context, request
+from samples import SESSION, agent, context, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
@@ -17,6 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.row import R
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
+from ansible_collections.cluster.compute.plugins.module_utils._steps import store as steps
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 
 A = agent("a")
@@ -84,3 +86,26 @@ def test_the_owner_and_the_login_that_requested_a_session_see_its_whole_request(
     found = sessions.request(head, "train", "bob", viewer)
     assert (found["request"] == asked.to_json(), "command" in found["request"]) == (is_whole, is_whole)
     assert sessions.request(head, "other", "bob", viewer) == {"request": None}
+
+
+@pytest.mark.parametrize(
+    ("owner", "requester", "is_refused"),
+    [
+        ("bob", None, False),
+        ("bob", Requester.of_this_process(), False),
+        ("bob", Requester(os.geteuid() + 1, "alice"), True),
+        ("carol", Requester.of_this_process(), True),
+    ],
+)
+def test_only_the_login_that_requested_a_session_makes_images_of_it(
+    owner: str, requester: Requester | None, is_refused: bool, tmp_path: Path
+) -> None:
+    """A name of an owner proves nothing: any login of the head may write it."""
+    with Store.opened(str(tmp_path)) as store:
+        row = Row(SESSION, "train", "bob", "default", "PENDING", request=LARGE)
+        store.add(row, 1.0, "")
+        if requester:
+            store.note_requester(row, requester)
+    message = "^Session train of bob is another login's: only the login that launched it makes images of it"
+    with pytest.raises(StateError, match=message) if is_refused else nullcontext():
+        steps.check_commit(Head(str(tmp_path)), SESSION, owner, "team/train:2")
