@@ -88,8 +88,11 @@ def _without_agents(playbooks: str) -> str:
     """The message for an inventory without agents: no machine is used by accident, also not the one that runs the playbook."""
     found = [name for name in _INVENTORIES if os.path.exists(name)]
     here = f", as in -i {found[0]}" if found else ""
+    sources = [str(name) for name in context.CLIARGS.get("inventory") or ()]
+    missing = [name for name in sources if "," not in name and not os.path.exists(name)]
+    lacks = f"There is no inventory {missing[0]}" if missing else "The inventory has no host in the group agents"
     return (
-        f"The inventory has no host in the group agents: name one with -i FILE or ANSIBLE_INVENTORY{here}. "
+        f"{lacks}: name one with -i FILE or ANSIBLE_INVENTORY{here}. "
         f"For this machine alone: -i {playbooks}/inventory/local.yml."
     )
 

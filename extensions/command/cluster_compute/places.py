@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import locale
 import os
 import shutil
+import stat
 import sys
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
@@ -55,10 +57,23 @@ def playbook(name: str) -> str:
 
 
 def configuration(environment: Mapping[str, str]) -> Dict[str, str]:
-    """The collection's own configuration of Ansible, unless the user has one for this directory."""
-    own = collection() / "ansible.cfg"
-    is_chosen = environment.get("ANSIBLE_CONFIG") or os.path.exists("ansible.cfg")
-    return {} if is_chosen or not own.exists() else {"ANSIBLE_CONFIG": str(own)}
+    """The collection's own configuration of Ansible, unless the user has one for this directory, and a locale that Ansible can use.
+
+    Ansible ignores a configuration in a directory that all users can write to.
+    """
+    own, is_safe = collection() / "ansible.cfg", not os.stat(".").st_mode & stat.S_IWOTH
+    is_chosen = environment.get("ANSIBLE_CONFIG") or (is_safe and os.path.exists("ansible.cfg"))
+    return {**({} if is_chosen or not own.exists() else {"ANSIBLE_CONFIG": str(own)}), **_locale()}
+
+
+def _locale() -> Dict[str, str]:
+    """UTF-8, without which Ansible does not start, where the locale of the user has another encoding or does not exist."""
+    try:
+        locale.setlocale(locale.LC_ALL, "")
+        is_usable = locale.nl_langinfo(locale.CODESET).upper() in ("UTF-8", "UTF8")
+    except locale.Error:
+        is_usable = False
+    return {} if is_usable else {"LC_ALL": "C.UTF-8"}
 
 
 def inventory(asked: argparse.Namespace, environment: Mapping[str, str]) -> List[str]:

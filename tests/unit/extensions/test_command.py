@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import locale
 import subprocess
 import sys
 from itertools import pairwise
@@ -262,6 +263,30 @@ def test_the_configuration_of_the_collection_is_used_unless_there_is_another(mon
     assert places.configuration({"ANSIBLE_CONFIG": "mine.cfg"}) == {}
     Path("ansible.cfg").touch()
     assert places.configuration({}) == {}
+    # Ansible ignores it then.
+    Path().chmod(0o777)
+    assert places.configuration({}) == {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+
+
+@pytest.mark.parametrize(
+    ("variable", "name", "added"),
+    [
+        ("LC_ALL", "C.UTF-8", {}),
+        ("LC_ALL", "C", {"LC_ALL": "C.UTF-8"}),
+        ("LC_ALL", "xx_XX.UTF-8", {"LC_ALL": "C.UTF-8"}),
+        ("LANG", "C", {"LC_ALL": "C.UTF-8"}),
+    ],
+)
+def test_ansible_gets_a_locale_with_utf_8(
+    monkeypatch: pytest.MonkeyPatch, variable: str, name: str, added: dict[str, str]
+) -> None:
+    for other in ("LC_ALL", "LC_CTYPE", "LANG"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv(variable, name)
+    try:
+        assert places.configuration({"ANSIBLE_CONFIG": "mine.cfg"}) == added
+    finally:
+        locale.setlocale(locale.LC_ALL, "C.UTF-8")
 
 
 def test_the_command_starts_without_ansible() -> None:

@@ -172,6 +172,19 @@ def test_every_playbook_begins_with_the_check(playbook: Path) -> None:
     assert play["hosts"] == ("localhost" if playbook.name in HERE else "localhost:agents")
 
 
+@pytest.mark.parametrize("playbook", PLAYBOOKS, ids=lambda path: str(path.name))
+def test_every_play_is_linear_whatever_the_settings_of_ansible(playbook: Path) -> None:
+    """The actions run once for all hosts, which other strategies refuse."""
+    plays = [play for play in yaml.safe_load(playbook.read_text()) if IMPORT not in play]
+    assert {play["strategy"] for play in plays} <= {"ansible.builtin.linear"}
+
+
+def test_an_inventory_that_does_not_exist_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "CLIARGS", CLIArgs({"inventory": ["n1,", "/nowhere/hosts.yml"]}))
+    with pytest.raises(ComputeError, match=r"^There is no inventory /nowhere/hosts\.yml: name one with -i FILE"):
+        check(tmp_path, {"all": {"hosts": {"web": {}}}})
+
+
 def test_a_limit_to_an_agent_leaves_no_misspelled_variable_unseen(checkout: Path, tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("[agents]\nn1 ansible_connection=local\nn2 ansible_connection=local\n")
     words = ["-i", str(tmp_path / "hosts"), "playbooks/terminate.yml", "--limit", "n2", "-e", "session_nam=train"]
