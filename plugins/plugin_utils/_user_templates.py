@@ -22,7 +22,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ..module_utils._core.errors import InputError
 from ..module_utils._core.model import Container, Plan
-from ..module_utils._core.names import check_environment_size
+from ..module_utils._core.names import check_environment_size, merged_environment
 from ..module_utils._core.paths import read
 from ..module_utils._core.topology import Member
 from ..module_utils._planning.request import Request
@@ -127,8 +127,8 @@ def check_environment(request: Request) -> None:
 
 
 def _of_parts(request: Request) -> Dict[str, Compiled]:
-    """The templates of each role: its own variables override those of the session."""
-    return {part.name: _compiled({**request.environment, **part.environment}) for part in request.parts}
+    """The templates of each role: its own variables override or extend those of the session."""
+    return {part.name: _compiled(merged_environment(request.environment, part.environment)) for part in request.parts}
 
 
 def _values(container: Member | Container, local_rank: int, hosts: List[str], gpus: List[str]) -> Dict[str, Any]:

@@ -125,7 +125,9 @@ class Lab:
         for container in self.plan.containers:
             if not names or container.hostname in names:
                 body = container_body(
-                    self.plan, container, AgentSettings(image_path=self.image_path, runtime=self.runtime)
+                    self.plan,
+                    container,
+                    AgentSettings(image_environment={"PATH": self.image_path}, runtime=self.runtime),
                 )
                 self.engine.create(container.name, body)
         return self

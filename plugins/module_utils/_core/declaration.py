@@ -17,7 +17,7 @@ from . import value_rules
 from .constants import GRACE, HOST, LONGEST_GRACE, PRIVATE, RELOCATE, RESTART_ALL
 from .documents import DECLARATION, UNCOUNTED
 from .units import check_disk, check_log_size
-from .value_rules import check_public_keys, check_text
+from .value_rules import check_public_keys, check_script
 
 
 def declared(
@@ -134,7 +134,7 @@ class ContainerSettings:
         "throughput and without isolation. Each is on an agent of its own. SSH, C(MASTER_PORT) and apps whose ports are in use get "
         "ports of O(session_port_range) that are free on all of these agents.",
     )
-    bootstrap: str = declared("str", "", "Script that every container runs before it counts as ready.", check_text)
+    bootstrap: str = declared("str", "", "Script that every container runs before it counts as ready.", check_script)
     authorized_keys: Tuple[str, ...] = declared(
         "list",
         [],
@@ -153,7 +153,7 @@ class BatchSettings:
         "str",
         "",
         "Batch command, run once on C(main1) when all containers are ready. Its exit code is the result of the session.",
-        check_text,
+        check_script,
     )
     command_timeout: int = declared_whole(
         0,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import re
 import uuid
-from typing import Any, Dict, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Tuple
 
 from .constants import CONFIG_FOLDER
 from .documents import digest
@@ -176,3 +176,56 @@ def network_name(owner: str, session: str, session_id: str) -> str:
 def container_id(session_id: str, hostname: str) -> str:
     """The ID of a container: main1 has the session's own, and that of a sub is derived from it."""
     return session_id if hostname == "main1" else str(uuid.uuid5(uuid.UUID(session_id), hostname))
+
+
+# Variables that extend themselves, as in C(PATH: "/opt/tool/bin:$PATH"): they refer to the same name in what lies below them.
+
+
+def refers_to_itself(name: str, text: str) -> bool:
+    """Whether a value has C($NAME) or C(${NAME}).
+
+    >>> refers_to_itself("PATH", "/x:$PATH"), refers_to_itself("PATH", "/x:$PATHS"), refers_to_itself("A", "$B")
+    (True, False, False)
+    """
+    return len(parts_of(name, text)) > 1
+
+
+def expanded(name: str, text: str, value: str) -> str:
+    """The text with a value in the place of its references. Without a value, the colon beside a reference goes, too.
+
+    >>> expanded("PATH", "/x:${PATH}", "/bin"), expanded("LIBRARIES", "/x:$LIBRARIES", "")
+    ('/x:/bin', '/x')
+    """
+    pieces = parts_of(name, text)
+    if len(pieces) == 1:
+        return text
+    found = value.join(pieces)
+    return found if value else re.sub(":{2,}", ":", found).strip(":")
+
+
+def merged_environment(*layers: Mapping[str, str]) -> Dict[str, str]:
+    """Variables of several layers: a later one overrides, or extends what it refers to.
+
+    What no earlier layer has stays a reference, to the variable of the image.
+
+    >>> merged_environment({"A": "1"}, {"A": "2:$A", "B": "3:$B"})
+    {'A': '2:1', 'B': '3:$B'}
+    """
+    found: Dict[str, str] = {}
+    for layer in layers:
+        found.update(
+            {name: expanded(name, text, found[name]) if name in found else text for name, text in layer.items()}
+        )
+    return found
+
+
+def parts_of(name: str, text: str) -> List[str]:
+    """The text between its references to itself.
+
+    >>> parts_of("A", "x:$A:${A}")
+    ['x:', ':', '']
+    """
+    if not isinstance(text, str) or "$" not in text:
+        return [text]
+    own = re.escape(name)
+    return re.split(rf"\$(?:{own}(?![A-Za-z0-9_])|\{{{own}\}})", text)

@@ -76,6 +76,52 @@ def check_text(variable: str, value: Any) -> str:
     return value
 
 
+def check_script(variable: str, value: Any) -> str:
+    """A script, with the line ends of Linux: a shell takes the CR of a line as a part of its last word."""
+    return with_line_ends(check_text(variable, value))
+
+
+def with_line_ends(script: str) -> str:
+    r"""The script without the mark that an editor of Windows writes first, and without the CR at the end of every line.
+
+    A script that has other lines, too, stays as it is: it may need its CRs.
+
+    >>> with_line_ends("\ufeffcd /tmp\r\nls\r\n"), with_line_ends("a\r\nb\n")
+    ('cd /tmp\nls\n', 'a\r\nb\n')
+    """
+    text = script[1:] if script.startswith("\ufeff") else script
+    *lines, last = text.split("\n")
+    is_of_windows = bool(lines) and all(line.endswith("\r") for line in lines)
+    return "\n".join([*(line[:-1] for line in lines), last]) if is_of_windows else text
+
+
+# Variables and options that are scripts.
+_SCRIPTS = ("bootstrap", "command", "exec_command", "ready")
+
+
+def windows_scripts(values: Mapping[str, Any]) -> str:
+    """A warning of the scripts that were written on Windows; empty without any.
+
+    >>> windows_scripts({"session_bootstrap": "cd /tmp\\r\\nls", "session_command": "ls"})
+    'session_bootstrap has the line ends of Windows: it runs without them; save it with those of Linux.'
+    """
+    found = [name for name, text in _scripts(values) if with_line_ends(text) != text]
+    if not found:
+        return ""
+    does = "has the line ends of Windows: it runs" if len(found) == 1 else "have the line ends of Windows: they run"
+    return f"{', '.join(found)} {does} without them; save {'it' if len(found) == 1 else 'them'} with those of Linux."
+
+
+def _scripts(values: Mapping[str, Any], where: str = "") -> Iterator[Tuple[str, str]]:
+    for name, value in values.items():
+        own = str(name).replace("session_", "", 1) if not where else str(name)
+        if own in _SCRIPTS and isinstance(value, str):
+            yield f"{where}{name}", value
+        elif own in ("roles", "apps") and isinstance(value, (list, tuple)):
+            for entry in (one for one in value if isinstance(one, Mapping)):
+                yield from _scripts(entry, f"{where}{name}: {entry.get('name')}: ")
+
+
 def check_image(variable: str, value: Any) -> str:
     if not isinstance(value, str) or not _IMAGE.fullmatch(value):
         raise InputError(variable, value, "must be an image reference, as in registry/name:tag or name@sha256:…")

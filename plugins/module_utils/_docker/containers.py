@@ -198,13 +198,13 @@ class AgentContainers:
             missing = f" (volume {self.runtime})" if self.runtime else ""
             message = "Agent %s does not have the SSH runtime of this release%s; run provision_agents.yml."
             raise EngineError(message % (self.agent, missing), self.agent)
-        environment = (image.get("Config") or {}).get("Env") or []
-        path = next((text[len("PATH=") :] for text in environment if text.startswith("PATH=")), "")
+        entries = (image.get("Config") or {}).get("Env") or []
+        environment = dict(entry.split("=", 1) for entry in entries if "=" in entry)
         driver = str(self.engine.info().get("LoggingDriver") or "")
         # The name of a copy is another than its reference, which has a digest.
         known = image.get("RepoTags") or ()
         name = next((name for name in names_of(reference)[1:] if name in known), reference)
-        return AgentSettings(path, self.limits, volume, name, driver, amd_gpus(), self.mps)
+        return AgentSettings(environment, self.limits, volume, name, driver, amd_gpus(), self.mps)
 
     def _check_mps(self, containers: Sequence[Container]) -> None:
         """Without its daemon, nothing limits a part of a GPU: programs then use the GPU as if they had all of it."""

@@ -20,6 +20,7 @@ from .._core import label
 from .._core.constants import DEFAULT_PATH, HOST, RUNTIME_PATH, SEARCH_PATH, SECRETS_FOLDER, VXLAN_OVERHEAD
 from .._core.documents import Json
 from .._core.model import Container, Mount, Network, Plan, Resources, Session
+from .._core.names import expanded
 from .._core.paths import covers
 from .device_nodes import device_requests, nvidia_only
 
@@ -58,11 +59,11 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """What the agent adds to the plan: ``PATH`` and name of its image, its limits, its runtime volume, its logging driver,
+    """What the agent adds to the plan: environment and name of its image, its limits, its runtime volume, its logging driver,
     the nodes of its AMD GPUs, and the directory of its MPS daemon.
     """
 
-    image_path: str = ""
+    image_environment: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = NO_LIMITS
     runtime: str = ""
     image: str = ""
@@ -135,10 +136,11 @@ def network_options(network: Network) -> Dict[str, str]:
 
 
 def _environment(container: Container, settings: AgentSettings) -> List[str]:
-    path = container.environment.get("PATH") or settings.image_path or DEFAULT_PATH
+    below = {**settings.image_environment, "PATH": settings.image_environment.get("PATH") or DEFAULT_PATH}
+    own = {name: expanded(name, text, below.get(name, "")) for name, text in container.environment.items()}
     merged = {
-        **container.environment,
-        "PATH": SEARCH_PATH % path,
+        **own,
+        "PATH": SEARCH_PATH % (own.get("PATH") or below["PATH"]),
         # An agent whose default runtime is nvidia gives every GPU to a container whose image or user says "all".
         # https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
         GPUS_SEEN: ",".join(nvidia_only(container.resources.devices)) or NO_GPU,

@@ -57,6 +57,7 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
     text(
         "exec_command",
         "Command for the user's shell in the containers, at most 60,000 bytes. Its standard input is empty.",
+        value_rules.check_script,
         read_by=(EXEC,),
         required_by=(EXEC,),
     ),

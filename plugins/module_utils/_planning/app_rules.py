@@ -11,7 +11,7 @@ from typing import Any, Tuple
 from .._core.errors import InputError
 from .._core.model import TOKEN, App
 from .._core.names import check_environment
-from .._core.value_rules import check_boolean, check_entry, check_list, check_text, check_whole
+from .._core.value_rules import check_boolean, check_entry, check_list, check_script, check_text, check_whole
 from .suboptions import APP, PUBLISHED
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
@@ -53,7 +53,7 @@ def _app(variable: str, item: Any) -> App:
         raise InputError(f"{variable}: port", port, "must not be 22, which is the session's SSH port")
     preferred = check_whole(f"{variable}: preferred_port", entry.get("preferred_port") or 0, 0, _HIGHEST)
     public = check_boolean(f"{variable}: public", entry.get("public", False))
-    command = check_text(f"{variable}: command", entry.get("command") or "")
+    command = check_script(f"{variable}: command", entry.get("command") or "")
     if len(command.encode()) > _LONGEST:
         raise InputError(f"{variable}: command", command, "must be at most %d bytes long" % _LONGEST)
     ready = _ready(f"{variable}: ready", entry.get("ready"), port) if command else ""

@@ -13,7 +13,7 @@ from .._core import value_rules
 from .._core.constants import REFERENCE_IMAGE
 from .._core.documents import Json
 from .._core.errors import InputError
-from .._core.names import check_environment
+from .._core.names import check_environment, merged_environment
 from . import app_rules
 
 Environment = Dict[str, Any]
@@ -90,7 +90,7 @@ def _checked(where: str, name: Any, value: Any) -> Environment:
         "description": value_rules.check_text(where + ".description", entry.get("description") or ""),
         "versions": dict(versions),
         "apps": apps,
-        "command": value_rules.check_text(where + ".command", entry.get("command") or ""),
+        "command": value_rules.check_script(where + ".command", entry.get("command") or ""),
         "environment": check_environment(where + ".environment", entry.get("environment") or {}),
     }
 
@@ -124,7 +124,7 @@ def _filled(values: Mapping[str, Any], table: Table, usual: str, prefix: str, wh
         variable = "session_image" if prefix else "session_roles"
         found[prefix + "image"] = _image(name, version, entry["versions"], variable)
         if entry.get("environment") and isinstance(given, Mapping):
-            found[prefix + "environment"] = {**entry["environment"], **given}
+            found[prefix + "environment"] = merged_environment(entry["environment"], given)
     if prefix + "apps" in values:
         found[prefix + "apps"] = _whole_apps(where, values[prefix + "apps"], name, table)
     return found

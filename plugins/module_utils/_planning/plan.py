@@ -19,7 +19,7 @@ from .._core import label
 from .._core.constants import ELASTIC, GRACE, HOST, MASTER_PORT, MULTI_NODE, SCHEMA, SSH_PORT, STATIC, VXLAN_OVERHEAD
 from .._core.documents import digest, sparse
 from .._core.model import App, Container, Mount, Network, Plan, Port, Session
-from .._core.names import container_id, container_names, network_name
+from .._core.names import container_id, container_names, merged_environment, network_name
 from .._core.reports import Agent
 from .._core.topology import Member, local_ranks
 from .addresses import Subnet, host_subnet, slot_of
@@ -157,9 +157,11 @@ def _torchrun(request: Request, session: Session, container: Container, port: in
 
 
 def with_user_environment(plan: Plan, rendered: Sequence[Mapping[str, str]]) -> Plan:
-    """The plan with the user's variables, already rendered for each rank, which override those of the session."""
+    """The plan with the user's variables, already rendered for each rank, which override or extend those of the session."""
     pairs = zip(plan.containers, rendered)
-    return plan.with_environments([{**container.environment, **variables} for container, variables in pairs])
+    return plan.with_environments(
+        [merged_environment(container.environment, variables) for container, variables in pairs]
+    )
 
 
 def relaunched(plan: Plan, taken_names: Mapping[str, Collection[str]]) -> Plan:

@@ -18,6 +18,7 @@ from .._core.value_rules import (
     check_image,
     check_list,
     check_names,
+    check_script,
     check_text,
     ready_port,
     within,
@@ -39,7 +40,7 @@ def check_ready(variable: str, value: Any) -> str:
     >>> check_ready("ready", 8080), check_ready("ready", "8080/health"), check_ready("ready", "test -e /tmp/up")
     ('8080', '8080/health', 'test -e /tmp/up')
     """
-    text = check_text(variable, str(value) if isinstance(value, int) and not isinstance(value, bool) else value)
+    text = check_script(variable, str(value) if isinstance(value, int) and not isinstance(value, bool) else value)
     found = ready_port(text)
     if re.fullmatch(r"[0-9]+(/.*)?", text) and not 0 < found[0] <= 65535:
         raise InputError(variable, value, "must be a port from 1 to 65535, PORT/path, or a command")
@@ -56,7 +57,7 @@ _CHECKS: Mapping[str, Tuple[str, Callable[[str, Any], Any]]] = {
     "cpu_pinning": ("pinned", check_boolean),
     "image": ("image", check_image),
     "environment": ("environment", check_environment),
-    "command": ("command", check_text),
+    "command": ("command", check_script),
     "ready": ("ready", check_ready),
     "after": ("after", check_names),
     "compute": ("compute", check_boolean),

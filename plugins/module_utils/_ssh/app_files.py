@@ -15,6 +15,7 @@ from .._core.constants import CONFIG_FOLDER, RUNTIME_PATH
 from .._core.documents import Json, digest, sparse
 from .._core.errors import EngineError, InputError, StateError
 from .._core.model import IMAGE_COMMAND, App, User
+from .._core.names import parts_of
 from .._core.waiting import deadline_in, wait_until
 from .._docker.archives import Entry, pack
 
@@ -80,8 +81,14 @@ def _exports(environment: Mapping[str, str]) -> str:
     r"""
     >>> _exports({"A": "it's"})
     'export A=\'it\'"\'"\'s\'\n'
+    >>> _exports({"PATH": "/opt/x:$PATH"})
+    'export PATH=/opt/x:"${PATH-}"\'\'\n'
     """
-    return "".join(f"export {name}={shlex.quote(text)}\n" for name, text in sorted(environment.items()))
+    lines = [
+        f"export {name}=" + f'"${{{name}-}}"'.join(map(shlex.quote, parts_of(name, text)))
+        for name, text in sorted(environment.items())
+    ]
+    return "".join(line + "\n" for line in lines)
 
 
 @dataclass(frozen=True)

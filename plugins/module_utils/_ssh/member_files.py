@@ -19,6 +19,7 @@ from .._core import label
 from .._core.constants import CONFIG_FOLDER, RUNTIME_PATH
 from .._core.documents import Json
 from .._core.model import Container, Plan
+from .._core.names import refers_to_itself
 from .._core.parallel import run_all
 from .._core.paths import covers
 from .._docker.archives import Entry, pack
@@ -117,7 +118,9 @@ class MemberFiles:
     def _environment(self, container: Container, identity: str) -> Dict[str, str]:
         """The environment of a login, with the variables of the plan in place of those that the container was created with."""
         seen = self.engine.inspect(identity, container.hostname) or {}
-        own = [f"{name}={text}" for name, text in container.environment.items() if name not in OF_AGENT]
+        # The container was created with what extends a variable of its image.
+        kept = {name for name, text in container.environment.items() if refers_to_itself(name, text)}.union(OF_AGENT)
+        own = [f"{name}={text}" for name, text in container.environment.items() if name not in kept]
         entries = [*((seen.get("Config") or {}).get("Env") or ()), *own]
         return config_files.login_environment(entries, container)
 

@@ -14,9 +14,10 @@ from ansible.utils.vars import load_extra_vars
 from jinja2 import __version__ as jinja_version
 
 from ...module_utils._core.documents import Json
-from ...module_utils._core.errors import ComputeError, InputError
+from ...module_utils._core.errors import ComputeError, InputError, visible
 from ...module_utils._core.model import App
 from ...module_utils._core.names import check_owner, check_session_name, random_name
+from ...module_utils._core.value_rules import windows_scripts
 from ...module_utils._planning import catalogue
 from ...module_utils._planning.allocation import checked_folders
 from ...module_utils._planning.app_rules import check_apps
@@ -54,6 +55,7 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Jso
     _check_leftover(load_extra_vars(action._loader))
     given = _values(action, entry_point, task_vars)
     values = asked = _merged(given, other or {})
+    _warn(action, windows_scripts(values))
     if entry_point in (LAUNCH, APPS, ENVIRONMENTS):
         table = catalogue.check_environments("session_environments", values.get("session_environments") or {})
         if entry_point == APPS and values.get("session_name"):
@@ -78,6 +80,11 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Jso
         result.update(_of_launch(action, values, result["variables"], task_vars))
         result["origins"] = _origins(action, given, asked, values, result["variables"])
     return result
+
+
+def _warn(action: ComputeAction, caution: str) -> None:
+    if caution:
+        action._display.warning(visible(caution))
 
 
 def _of_typed_preset(action: ComputeAction, settings: Json) -> Set[str]:

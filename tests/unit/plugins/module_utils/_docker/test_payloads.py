@@ -120,15 +120,31 @@ PATHS = [
     ({}, "", DEFAULT_PATH),
     ({}, "/image/bin", "/image/bin"),
     ({"PATH": "/mine"}, "/image/bin", "/mine"),
+    ({"PATH": "/mine:$PATH"}, "/image/bin", "/mine:/image/bin"),
+    ({"PATH": "${PATH}:/mine"}, "", f"{DEFAULT_PATH}:/mine"),
+    ({"PATH": "$PATHS/bin"}, "/image/bin", "$PATHS/bin"),
 ]
 
 
 @pytest.mark.parametrize(("environment", "image", "path"), PATHS)
 def test_path(environment: dict[str, str], image: str, path: str) -> None:
-    made = body(Shape(environment=environment), settings=AgentSettings(image_path=image))
+    made = body(Shape(environment=environment), settings=AgentSettings(image_environment={"PATH": image}))
     assert [text for text in made["Env"] if text.startswith("PATH=")] == [
         f"PATH=/opt/cluster-compute/unprivileged:{path}:/opt/cluster-compute/bin"
     ]
+
+
+def test_any_variable_can_extend_the_one_of_its_image() -> None:
+    image = {"LD_LIBRARY_PATH": "/image/lib", "CFLAGS": "-O2"}
+    given = {
+        "LD_LIBRARY_PATH": "/mine:$LD_LIBRARY_PATH",
+        "CFLAGS": "${CFLAGS} -g",
+        "MANPATH": "/man:$MANPATH",
+        "A": "$CFLAGS",
+    }
+    made = body(Shape(environment=given), settings=AgentSettings(image_environment=image))["Env"]
+    for line in ("LD_LIBRARY_PATH=/mine:/image/lib", "CFLAGS=-O2 -g", "MANPATH=/man", "A=$CFLAGS"):
+        assert line in made
 
 
 RESOURCES = [
