@@ -34,9 +34,14 @@ START = "{bin}/sh -c 's=$({bin}/busybox cat); eval \"$s\"' prove".format(bin=RUN
 # What is exchanged is no secret; the keys, the key exchange and the strict host key check are the session's own.
 OPTIONS = "-T -o BatchMode=yes -o ConnectionAttempts=1 -o AddressFamily=inet -o Ciphers=^aes128-gcm@openssh.com"
 
+# The program that a plain `ssh` is in a session's container, unless the image or the home puts another first.
+FIRST = RUNTIME_PATH + "/unprivileged/ssh"
+
 # Runs in any image: it needs nothing but the runtime. Login shells may print (.bashrc, BASH_ENV), even without an end. So every
 # answer is a line that begins with the mark: "MARK yes HOST", or "MARK no HOST REASON". An argument is a container, or a
-# container and those that it proves in turn: HOST:WORKERS:HOST,HOST. Each worker has every n-th argument.
+# container and those that it proves in turn: HOST:WORKERS:HOST,HOST. Each worker has every n-th argument. The first is reached as
+# users reach it, by a plain `ssh`. If that is another program than the runtime's, it connects once more, and what keeps it from
+# that is named with the first option that is not the session's.
 _TEMPLATE = """
 mark=$1; seconds=$2; workers=$3; shift 3
 clock() {
@@ -50,13 +55,12 @@ say() {
 $mark $*"
 }
 login() {
-    @bin@/busybox timeout -s KILL "$((left + 1))" @bin@/ssh -F @config@ @options@ -o ConnectTimeout="$connect" "$1" "$2" 2>&1 |
+    @bin@/busybox timeout -s KILL "$((left + 1))" $client @options@ -o ConnectTimeout="$connect" "$1" "$2" 2>&1 |
         @bin@/busybox head -c @shell@
 }
 enter() {
     connect=5
     [ "$left" -gt 5 ] || connect=$left
-    ask='echo "reached:$BACKENDAI_CLUSTER_HOST;"'
     case $1 in
     *:*)
         members=${1#*:}
@@ -64,6 +68,34 @@ enter() {
         echo "$s" | login "${1%%:*}" "$ask; exec "@start@" $mark $part" ;;
     *) login "$1" "$ask" </dev/null ;;
     esac
+}
+option() {
+    ours="
+$(@bin@/ssh -F @config@ -G "$1")
+"
+    files=$("$usual" -v -G "$1" 2>&1 | @bin@/busybox sed -n 's/.*Reading configuration data //p')
+    "$usual" -G "$1" | while read -r name value; do
+        case $ours in
+        *"
+$name $value
+"*) continue ;;
+        esac
+        found=$(@bin@/busybox grep -i -n -m 1 "^[[:space:]]*$name[[:space:]=]" /dev/null $files) || continue
+        echo "; $found" | @bin@/busybox tr -s '[:space:]' ' '
+        return
+    done
+}
+plain() {
+    [ "$usual" != @first@ ] || return 0
+    answer="@none@"
+    [ -n "$usual" ] || return 1
+    new=$(@bin@/busybox timeout -s KILL "$((left / 2 + 1))" "$usual" "$1" "$ask" </dev/null 2>&1 | @bin@/busybox head -c @shell@)
+    case $new in
+    *"reached:$1;"*) return 0 ;;
+    esac
+    new=$(echo "$new" | @bin@/busybox tail -n 1)
+    answer="@other@ $usual: ${new:-no answer}$(option "$1" </dev/null 2>/dev/null)"
+    return 1
 }
 prove() {
     host=${1%%:*}
@@ -76,23 +108,29 @@ prove() {
         answer=${new:-$answer}
         case $answer in
         *"reached:$host;"*)
+            members=$answer
+            [ "$turn" -gt 0 ] || plain "$host" || break
             say "yes $host"
-            [ "$host" = "$1" ] || echo "$answer" | @bin@/busybox grep "^$mark "
+            [ "$host" = "$1" ] || echo "$members" | @bin@/busybox grep "^$mark "
             return ;;
         *refused*|*"timed out"*|*"No route"*|*unreachable*|*reset*|*"closed by"*)
             clock
             [ "$up" -ge "$late" ] || { @bin@/busybox sleep 0.2; continue; } ;;
         esac
-        say "no $host $(echo "$answer" | @bin@/busybox tail -n 1 | @bin@/busybox head -c @answer@)"
-        return
+        break
     done
+    say "no $host $(echo "$answer" | @bin@/busybox tail -n 1 | @bin@/busybox head -c @answer@)"
 }
 say begun
+ask='echo "reached:$BACKENDAI_CLUSTER_HOST;"'
+usual=$(command -v ssh)
 worker=0
 while [ "$worker" -lt "$workers" ]; do
     {
         turn=0
         for entry in "$@"; do
+            client="@bin@/ssh -F @config@"
+            [ "$turn$usual" != "0@first@" ] || client=$usual
             [ "$((turn % workers))" -ne "$worker" ] || prove "$entry"
             turn=$((turn + 1))
         done
@@ -111,6 +149,9 @@ def _script() -> str:
         "options": OPTIONS,
         "shell": str(MOST_OF_SHELL),
         "answer": str(MOST_OF_ANSWER),
+        "first": FIRST,
+        "none": "a login there finds no ssh in its PATH, which .bashrc or BASH_ENV may have set",
+        "other": "the first ssh in the PATH of a login there does not connect,",
         "start": shlex.quote(START),
     }.items():
         text = text.replace(f"@{word}@", value)

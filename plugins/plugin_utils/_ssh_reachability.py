@@ -19,14 +19,14 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from ..module_utils._core.errors import ComputeError, LibraryError
-from ._proof import MOST_OF_SHELL, SCRIPT, Proof
+from ._proof import MOST_OF_ANSWER, MOST_OF_SHELL, SCRIPT, Proof
 
 # Seconds between two attempts: a jump host logs in at each.
 _PAUSE, _PAUSE_OF_PROXY = 0.1, 1.0
 _MOST_COMPLAINT = 4096
 CHUNK = 1 << 14
-# Not a hostname.
-BEGUN = "(begun)"
+# No hostnames: the script has begun; how the shell ended that did not run it.
+BEGUN, ENDED = "(begun)", "(ended)"
 # Seconds between two looks at the containers, and before the first: most sessions answer earlier.
 GLANCE = 3.0
 # Seconds of the deadline that remain for the last answer to arrive.
@@ -163,10 +163,10 @@ def reach(endpoint: SshEndpoint, proof: Proof, timeout: int, look: Callable[[], 
             answers = _ask(paramiko, transport, proof, deadline, glance) if proof.groups else {}
     pairs = list(proof.pairs(endpoint.name))
     if pairs and BEGUN not in answers:
-        message = (
-            "%s accepts the login, but its shell runs no command within %d seconds: check .bashrc and BASH_ENV there."
+        reason = answers.get(ENDED) or "runs no command within %d seconds" % timeout
+        raise ComputeError(
+            f"{endpoint} accepts the login, but its shell {reason}: check .bashrc and BASH_ENV there.", endpoint.name
         )
-        raise ComputeError(message % (endpoint, timeout), endpoint.name)
     silence = "no answer within %d seconds" % timeout
     if time.monotonic() < deadline - RESERVE:
         silence = "the check ended before its answer; session_memory may be too small for the programs there"
@@ -230,6 +230,7 @@ def _ask(paramiko: Any, transport: Any, proof: Proof, deadline: float, glance: G
     mark = secrets.token_hex(8)
     left = max(1, int(_left(deadline)) - RESERVE)
     answers: Dict[str, str] = {}
+    heard = ""
     wanted = {BEGUN, *[name for _prover, name in proof.pairs("")]}
     try:
         channel = transport.open_session(timeout=_left(deadline))
@@ -245,9 +246,21 @@ def _ask(paramiko: Any, transport: Any, proof: Proof, deadline: float, glance: G
                 )
             if len(answers) == len(wanted):
                 break
+            heard = line.strip() or heard
+        if BEGUN not in answers and channel.eof_received:
+            answers[ENDED] = _end_of(channel, heard, deadline)
     except (paramiko.SSHException, OSError, EOFError):
         pass  # the deadline has passed or main1 is gone: the caller names the missing hosts
     return answers
+
+
+def _end_of(channel: Any, heard: str, deadline: float) -> str:
+    """How a shell ended: its exit code, and the last line that it has written, as an error or else as output."""
+    channel.status_event.wait(min(RESERVE, _left(deadline)))
+    errors = channel.recv_stderr(CHUNK).decode("utf-8", "replace")
+    said = ([line.strip() for line in errors.split("\n") if line.strip()] or [heard])[-1][:MOST_OF_ANSWER].rstrip(".")
+    code = "with exit code %d" % channel.exit_status if channel.exit_status >= 0 else "without an exit code"
+    return f"ends {code} before it runs a command" + (f" ({said})" if said else "")
 
 
 def _answer(line: str, mark: str) -> Tuple[str, str, str]:

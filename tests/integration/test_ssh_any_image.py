@@ -48,12 +48,65 @@ def busybox_binary(client: Any) -> bytes:
         client.remove_container(container, force=True)
 
 
+# What images set for their own programs, each of which would keep those of the SSH runtime from working.
+SETTINGS = {
+    "LD_PRELOAD": "/lib/newer.so",
+    "LD_LIBRARY_PATH": "/lib/newer",
+    "LD_DEBUG": "all",
+    "GLIBC_TUNABLES": "glibc.malloc.check=3",
+    "OPENSSL_CONF": "/opt/fips.cnf",
+    "OPENSSL_MODULES": "/opt/modules",
+    "LC_ALL": "de_DE.ISO-8859-1",
+    "LOCPATH": "/opt/locale",
+    "HOSTALIASES": "/opt/aliases",
+    "TMPDIR": "/nowhere",
+}
+FIPS = b"""openssl_conf = all
+[all]
+providers = some
+alg_section = properties
+[some]
+fips = fips
+[fips]
+activate = 1
+[properties]
+default_properties = fips=yes
+"""
+CLIENT = b"""NoSuchOption yes
+Host *
+    Port 2222
+    ProxyCommand /bin/false
+    RemoteCommand /bin/false
+    Ciphers aes256-cbc
+    PubkeyAuthentication no
+    AddressFamily inet6
+"""
+HOSTILE = [
+    ("etc/ssh/ssh_config", CLIENT, 0o644),
+    ("etc/ssh/sshrc", b"sleep 1000\n", 0o644),
+    ("etc/nologin", b"System is booting up.\n", 0o644),
+    ("etc/hosts.deny", b"ALL: ALL\n", 0o644),
+    ("etc/hosts.allow", b"ALL: ALL: spawn /bin/touch /spawned: DENY\n", 0o644),
+    ("etc/nsswitch.conf", b"passwd: sss\ngroup: sss\nhosts: nis [!UNAVAIL=return]\n", 0o644),
+    ("etc/ld.so.preload", b"/lib/newer.so\n", 0o644),
+    ("opt/fips.cnf", FIPS, 0o644),
+    ("opt/aliases", b"sub1 elsewhere.invalid\n", 0o644),
+    ("usr/lib/ssl/openssl.cnf", FIPS, 0o644),
+    ("usr/bin/ssh", b"#!/bin/sh\necho not OpenSSH; exit 1\n", 0o755),
+    ("usr/bin/scp", b"#!/bin/sh\nexit 1\n", 0o755),
+    # Root alone can run it.
+    ("bin/bash", b"#!/bin/sh\nexit 1\n", 0o700),
+    ("run/sshd", None, 0o777),
+]
+
+
 @pytest.fixture(scope="module")
 def images(client: Any, busybox_binary: bytes) -> Iterator[dict[str, str]]:
     """Images that each lack something, or contain something that conflicts."""
     passwd = b"root:x:0:0:root:/root:/bin/sh\nbob:x:1000:1000:Bob:/home/bob:/bin/sh\nsshd:x:22:22::/:/bin/false\n"
     locked = b"root:x:0:0::/root:/bin/sh\nwork:x:500:500::/somewhere:/bin/false\n"
     bare = [("etc", None, 0o755), *busybox(busybox_binary)]
+    hostile = [("etc", None, 0o775), ("home", None, 0o700), *HOSTILE, *busybox(busybox_binary)]
     many = {
         "nothing": (archive([("etc", None, 0o755)]), []),
         "busybox": (archive(busybox(busybox_binary)), []),
@@ -74,6 +127,7 @@ def images(client: Any, busybox_binary: bytes) -> Iterator[dict[str, str]]:
             archive([*bare, ("etc/ssh", None, 0o755), ("etc/ssh/ssh_config", b"Host other\n    Port 77\n", 0o644)]),
             [],
         ),
+        "hostile": (archive(hostile), [f"ENV {name}={value}" for name, value in SETTINGS.items()]),
     }
     names = {}
     for name, (content, changes) in many.items():
@@ -127,7 +181,7 @@ def by_both(lab: Lab, by_pid_1: str) -> Lab:
 # Each image with the container whose files PID 1 unpacks.
 IMAGES = dict(
     zip(
-        ("nothing", "busybox", "uid65534", "uid1000", "locked", "links", "clients"),
+        ("nothing", "busybox", "uid65534", "uid1000", "locked", "links", "clients", "hostile"),
         itertools.cycle(("main1", "sub1")),
     )
 )
@@ -168,6 +222,21 @@ def test_an_image_s_own_client_configuration_goes_on_working(pairs: Callable[[st
 
     assert "port 77" in lab.ssh("main1", f"{RUNTIME_PATH}/ssh -G other").splitlines()
     assert "stricthostkeychecking true" in lab.ssh("main1", f"{RUNTIME_PATH}/ssh -G sub1").splitlines()
+
+
+def test_what_an_image_says_to_its_own_programs_is_not_for_those_of_the_runtime(pairs: Callable[[str], Lab]) -> None:
+    lab = pairs("hostile")
+
+    for host in ("sub1", "localhost", "127.0.0.1"):
+        answer = lab.ssh(
+            "main1", f"ssh {host} hostname 2>&1; echo one >one; scp -q one {host}:two 2>&1; ssh {host} cat two"
+        )
+        assert answer.split() == ["main1" if host != "sub1" else host, "one"]
+    assert sorted(lab.ssh("main1", "everywhere hostname 2>&1").splitlines()) == ["main1: main1", "sub1: sub1"]
+    assert lab.ssh("main1", "ssh elsewhere || true") == "not OpenSSH\n"
+    given_to_users = set(lab.ssh("main1", "ssh sub1 env").splitlines())
+    assert given_to_users >= {f"{name}={value}" for name, value in SETTINGS.items()}
+    assert not lab.engine.has_path(lab.plan.main.name, "/spawned")
 
 
 def test_a_person_sees_a_prompt_in_busybox(pairs: Callable[[str], Lab]) -> None:

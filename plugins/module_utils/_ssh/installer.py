@@ -212,18 +212,22 @@ def read_contents(engine: Engine, target: Target, session: Session) -> ImageCont
         return engine.read_text(target.engine_id, path, subject)
 
     passwd, group, client_config, known_hosts = run_all(read, READ_FILES)
+    mounts = [mount.target for mount in session.mounts]
+    tree = Tree(stat=lambda path: engine.path_stat(target.engine_id, path, subject), mounts=mounts)
     return ImageContents(
-        tree=Tree(
-            stat=lambda path: engine.path_stat(target.engine_id, path, subject),
-            mounts=[mount.target for mount in session.mounts],
-        ),
+        tree=tree,
         passwd=passwd,
         group=group,
         # Without an account there is no password.
         shadow=read("/etc/shadow") if f"\n{session.user.name}:" in "\n" + passwd else "",
         client_config=client_config,
         known_hosts=known_hosts,
-        shell=next((shell for shell in SHELLS if has(shell)), RUNTIME_PATH + "/bin/sh"),
+        shell=next((shell for shell in SHELLS if is_program(tree, shell)), RUNTIME_PATH + "/bin/sh"),
         has_profile=has(session.user.home + "/.profile"),
         config=dict((engine.image(target.image) or {}).get("Config") or {}),
     )
+
+
+def is_program(tree: Tree, path: str) -> bool:
+    """Whether everyone can run what is at a path: an image may have a link to nothing there, or keep it for root."""
+    return bool((tree.mode(tree.real(path)) or 0) & 0o001)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 from samples import plan, request
@@ -13,6 +14,7 @@ from samples import plan, request
 from ansible_collections.cluster.compute.plugins.plugin_utils._proof import (
     GROUP,
     MOST_WORKERS,
+    OPTIONS,
     SCRIPT,
     START,
     Group,
@@ -64,3 +66,64 @@ def test_the_command_names_the_groups() -> None:
 def test_the_script_is_a_script_of_any_shell() -> None:
     assert "@" not in SCRIPT.replace('"$@"', "").replace("openssh.com", "").replace("aes128-gcm@", "")
     subprocess.run(["sh", "-n"], input=SCRIPT, text=True, check=True)
+
+
+# Notes what it is called with, and reaches the container, or shows what it would do, or runs a script of the test.
+CLIENT = """#!/bin/sh
+echo "$(basename "$(dirname "$0")") $*" >>"$NOTES"
+case " $* " in
+    *" -v "*) echo "debug1: Reading configuration data $NOTES.config" >&2 ;;
+    *" -G "*) printf 'host sub1\\nuser work\\nport %s\\n' "%PORT%" ;;
+    *" sub1 "*) BACKENDAI_CLUSTER_HOST=sub1; %REACHES% ;;
+    *) BACKENDAI_CLUSTER_HOST=sub2; %REACHES% ;;
+esac
+"""
+REACHES = 'while [ "$#" -gt 1 ]; do shift; done; eval "$1"'
+FAILS = "echo; echo 'port 2222: Connection refused' >&2; exit 255"
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def proved(folder: Path, first: str, *hosts: str) -> tuple[list[str], list[str]]:
+    """The answers of the script about these containers, and the connections that it has made."""
+    runtime, notes, home = folder / "runtime", folder / "notes", folder / "notes.config"
+    write(runtime / "bin/busybox", '#!/bin/sh\nexec "$@"\n')
+    for place in ("bin", "unprivileged"):
+        write(runtime / place / "ssh", CLIENT.replace("%REACHES%", REACHES).replace("%PORT%", "22"))
+    write(folder / "image/ssh", CLIENT.replace("%REACHES%", first).replace("%PORT%", "2222"))
+    home.write_text("# mine\nHost *\n    Port   2222\n")
+    usual = runtime / "unprivileged" if not first else folder / "image"
+    done = subprocess.run(
+        ["sh", "-s", "mark", "30", "1", *hosts],
+        input=SCRIPT.replace("/opt/cluster-compute", str(runtime)).replace(OPTIONS, "-o X"),
+        env={"PATH": f"{usual}:/usr/bin:/bin", "NOTES": str(notes)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    lines = [line[5:].replace(str(folder), "") for line in done.stdout.splitlines() if line.startswith("mark ")]
+    made = [line.split(" -F")[0].split(" echo")[0] for line in notes.read_text().splitlines() if " -G " not in line]
+    return lines, [line.replace(" -o X -o ConnectTimeout=5", "") for line in made]
+
+
+def test_the_first_container_is_reached_as_users_do_without_a_further_connection(tmp_path: Path) -> None:
+    answers, made = proved(tmp_path, "", "sub1", "sub2")
+    assert answers == ["begun", "yes sub1", "yes sub2"]
+    assert made == ["unprivileged sub1", "bin"]
+
+
+def test_another_ssh_that_comes_first_connects_once_more(tmp_path: Path) -> None:
+    answers, made = proved(tmp_path, REACHES, "sub1", "sub2")
+    assert answers == ["begun", "yes sub1", "yes sub2"]
+    assert made == ["bin", "image sub1", "bin"]
+
+
+def test_another_ssh_that_does_not_connect_is_named_with_the_option_that_is_not_the_session_s(tmp_path: Path) -> None:
+    answers, _made = proved(tmp_path, FAILS, "sub1", "sub2")
+    why = "the first ssh in the PATH of a login there does not connect, /image/ssh: port 2222: Connection refused"
+    assert answers == ["begun", f"no sub1 {why}; /notes.config:3: Port 2222 ", "yes sub2"]

@@ -233,6 +233,23 @@ def test_a_shell_that_never_runs_the_command_is_named(tmp_path: Path, shell: She
     )
 
 
+def test_a_shell_that_ends_before_the_command_is_named_with_its_last_line(tmp_path: Path) -> None:
+    def refusing(channel: Any, _mark: str, _hosts: list[str]) -> None:
+        channel.sendall(b"Welcome\n")
+        channel.sendall_stderr(b"This account is not available.\n")
+        channel.send_exit_status(1)
+
+    assert verified(tmp_path, refusing, 60).endswith(
+        "accepts the login, but its shell ends with exit code 1 before it runs a command (This account is not available): "
+        "check .bashrc and BASH_ENV there."
+    )
+
+
+def test_a_shell_that_ends_silently_is_not_waited_for(tmp_path: Path) -> None:
+    said = verified(tmp_path, lambda channel, _mark, _hosts: None, 60)
+    assert "its shell ends without an exit code before it runs a command: check" in said
+
+
 def test_a_container_that_does_not_answer_is_named_with_its_reason(tmp_path: Path) -> None:
     def partly(channel: Any, mark: str, _hosts: list[str]) -> None:
         channel.sendall(f"\n{mark} begun\n\n{mark} yes sub1\n\n{mark} no sub2 Permission denied.\n".encode())

@@ -62,3 +62,19 @@ def test_each_image_is_read_once_through_the_last_of_its_containers(
     installer(None).installation(targets, [])
     assert sorted(read) == ["3", "4"]
     assert [(one["NUMBER"], found) for one, found in groups] == [("1", (4321,)), ("2", ()), ("3", ()), ("4", (4321,))]
+
+
+@pytest.mark.parametrize(
+    ("found", "runs"),
+    [
+        ({"mode": 0o755}, True),
+        ({"mode": 0o700}, False),
+        (None, False),
+        ({"mode": 1 << 27 | 0o777, "linkTarget": "/usr/bin/dash"}, True),
+        ({"mode": 1 << 27 | 0o777, "linkTarget": "/lost/dash"}, False),
+    ],
+)
+def test_a_shell_that_the_user_cannot_run_is_none(found: dict[str, Any] | None, runs: bool) -> None:
+    there: dict[str, Any] = {"/bin": {"mode": 0o755}, "/usr": {"mode": 0o755}, "/usr/bin": {"mode": 0o755}}
+    there.update({"/bin/sh": found, "/usr/bin/dash": {"mode": 0o755}})
+    assert installers.is_program(installers.Tree(there.get), "/bin/sh") is runs
