@@ -73,14 +73,15 @@ option() {
     ours="
 $(@bin@/ssh -F @config@ -G "$1")
 "
-    files=$("$usual" -v -G "$1" 2>&1 | @bin@/busybox sed -n 's/.*Reading configuration data //p')
+    files=$("$usual" -v -G "$1" 2>&1 | @bin@/busybox sed -n 's/\\r//; s/.*Reading configuration data //p')
     "$usual" -G "$1" | while read -r name value; do
         case $ours in
         *"
 $name $value
 "*) continue ;;
         esac
-        found=$(@bin@/busybox grep -i -n -m 1 "^[[:space:]]*$name[[:space:]=]" /dev/null $files) || continue
+        found=$(@bin@/busybox grep -i -n "^[[:space:]]*$name[[:space:]=]" /dev/null $files | @bin@/busybox head -n 1)
+        [ -n "$found" ] || continue
         echo "; $found" | @bin@/busybox tr -s '[:space:]' ' '
         return
     done
@@ -93,7 +94,7 @@ plain() {
     case $new in
     *"reached:$1;"*) return 0 ;;
     esac
-    new=$(echo "$new" | @bin@/busybox tail -n 1)
+    new=$(echo "$new" | @bin@/busybox tail -n 1 | @bin@/busybox tr -d '\\r')
     answer="@other@ $usual: ${new:-no answer}$(option "$1" </dev/null 2>/dev/null)"
     return 1
 }

@@ -236,8 +236,9 @@ def _ask(paramiko: Any, transport: Any, proof: Proof, deadline: float, glance: G
         channel = transport.open_session(timeout=_left(deadline))
         channel.exec_command(proof.command(mark, left))
         channel.settimeout(_left(deadline))
-        channel.sendall(SCRIPT.encode())
-        channel.shutdown_write()
+        with suppress(OSError):  # the shell has ended
+            channel.sendall(SCRIPT.encode())
+            channel.shutdown_write()
         for line in _lines(channel, deadline, glance):
             word, name, reason = _answer(line, mark)
             if name in wanted:

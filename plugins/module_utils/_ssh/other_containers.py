@@ -46,7 +46,10 @@ _SERVE = (
     _FIND
     + """
 mkdir -p /run/sshd
+chmod 755 /run/sshd
 folder=${program%/*}
+# What the image says to its own programs is not for the server of the runtime.
+[ ! -f "$folder/own_environment.sh" ] || { . "$folder/own_environment.sh"; forget_image_settings; }
 set -- -f "$config"
 [ ! -x "$folder/sshd-session" ] || set -- "$@" -o "SshdSessionPath=$folder/sshd-session" -o PerSourcePenalties=no
 [ ! -x "$folder/sshd-auth" ] || set -- "$@" -o "SshdAuthPath=$folder/sshd-auth"

@@ -72,14 +72,14 @@ def test_the_script_is_a_script_of_any_shell() -> None:
 CLIENT = """#!/bin/sh
 echo "$(basename "$(dirname "$0")") $*" >>"$NOTES"
 case " $* " in
-    *" -v "*) echo "debug1: Reading configuration data $NOTES.config" >&2 ;;
+    *" -v "*) printf 'debug1: Reading configuration data %s\\r\\n' "$NOTES.config" >&2 ;;
     *" -G "*) printf 'host sub1\\nuser work\\nport %s\\n' "%PORT%" ;;
     *" sub1 "*) BACKENDAI_CLUSTER_HOST=sub1; %REACHES% ;;
     *) BACKENDAI_CLUSTER_HOST=sub2; %REACHES% ;;
 esac
 """
 REACHES = 'while [ "$#" -gt 1 ]; do shift; done; eval "$1"'
-FAILS = "echo; echo 'port 2222: Connection refused' >&2; exit 255"
+FAILS = "echo; printf 'port 2222: Connection refused\\r\\n' >&2; exit 255"
 
 
 def write(path: Path, text: str) -> None:
