@@ -15,6 +15,7 @@ here: files are archives on standard input and output, packed and unpacked by th
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import posixpath
@@ -57,6 +58,8 @@ VARIABLES = (
     "on_failure per_agent pids preset priority read_only_root resource_group shm strategy terminate_when_done torchrun "
     "torchrun_nodes torchrun_restarts wait"
 )
+# Playbooks of an owner at a time.
+MOST_COMMANDS = 4
 TEMPLATE = re.compile(r"\{\{|\{%|\{#|#jinja2:")
 # What stands for itself in no text of YAML between quotes, or ends it.
 UNPRINTABLE = re.compile(r"[^ !#-\[\]-~]")
@@ -99,10 +102,24 @@ def main(arguments: list[str]) -> int:
         fixed.update(session_cluster_size=asked.size, session_scale=True)
     if asked.name:
         fixed["session_name"] = asked.name
+    take_place(Path(config["artifacts"]) / ".commands", owner)
     code = play(config, VERBS[asked.verb].playbook, fixed)
     if asked.verb == "launch" and not code:
         print(AFTER_LAUNCH.format(asked.name))
     return code
+
+
+def take_place(folder: Path, owner: str) -> None:
+    """Hold one of the places of an owner while this program runs: each playbook takes memory and processes of this machine."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for number in range(MOST_COMMANDS):
+        place = os.open(folder / f"{owner}-{number}", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            os.close(place)
+    raise MisuseError("%d commands of yours run already: wait for the end of one" % MOST_COMMANDS)
 
 
 def caller(arguments: list[str], environment: dict[str, str] | os._Environ[str]) -> tuple[str, list[str]]:

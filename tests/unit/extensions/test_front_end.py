@@ -141,13 +141,13 @@ def test_a_caller_changes_the_size_of_an_own_session(
     front_end: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tmp_path / "front_end.json"
-    config.write_text(json.dumps({"artifacts": "/home/cluster/sessions"}))
+    config.write_text(json.dumps({"artifacts": str(tmp_path / "sessions")}))
     played: list[tuple[str, dict[str, object]]] = []
     monkeypatch.setattr(front_end, "CONFIG", config)
     monkeypatch.setattr(front_end, "play", lambda _config, name, variables: played.append((name, variables)) or 0)
     monkeypatch.setenv("SUDO_USER", "alice")
     assert front_end.main(["scale", "train", "5"]) == 0
-    own = {"session_owner": "alice", "session_artifacts": "/home/cluster/sessions/alice", "session_provision": False}
+    own = {"session_owner": "alice", "session_artifacts": str(tmp_path / "sessions/alice"), "session_provision": False}
     size = {"session_name": "train", "session_cluster_size": 5, "session_scale": True}
     assert played == [("cluster_session", {**own, **size})]
 

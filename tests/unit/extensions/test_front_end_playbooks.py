@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -97,6 +98,27 @@ def test_no_text_of_a_caller_is_a_template_or_encrypted_for_ansible(front_end: M
     loader = DataLoader()
     read = loader.load("---\nvalue: %s\n" % front_end.as_yaml(value))
     assert Templar(loader).template(read) == {"value": value}
+
+
+def test_an_owner_has_a_limit_of_playbooks_at_a_time(
+    front_end: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is a process of about 100 MB for as long as it waits. Other owners have places of their own."""
+    config = tmp_path / "front_end.json"
+    config.write_text(json.dumps({"artifacts": str(tmp_path / "sessions")}))
+    monkeypatch.setattr(front_end, "CONFIG", config)
+    monkeypatch.setattr(front_end, "play", lambda _config, _name, _variables: 0)
+    before = set(os.listdir("/proc/self/fd"))
+    for owner in (*["alice"] * 4, "bob"):
+        monkeypatch.setenv("SUDO_USER", owner)
+        assert front_end.main(["list"]) == 0
+    monkeypatch.setenv("SUDO_USER", "alice")
+    with pytest.raises(MisuseError, match=r"^4 commands of yours run already: wait for the end of one$"):
+        front_end.main(["list"])
+    for handle in set(os.listdir("/proc/self/fd")) - before:
+        with suppress(OSError):  # that of the list itself
+            os.close(int(handle))
+    assert front_end.main(["list"]) == 0
 
 
 def test_an_interrupt_during_the_start_of_a_program_is_passed_on(
