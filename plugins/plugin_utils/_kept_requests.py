@@ -5,7 +5,8 @@
 
 It keeps the request of each session until the session ends, with the paths of the files of secrets. The session store does not have
 these paths, and other users can write there. So what acts on a request of the store, such as a pass, a repair or a restart, leaves a
-session alone that this controller has not requested, or whose request is another one there.
+session alone that this controller has not requested, or whose request is another one there. For launches like an ended session, it
+also keeps the requests of the last that have ended.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from ..module_utils._planning.request import Request
 from . import _shared_config as shared_config
 from ._artifacts import Artifacts, DamagedError, base_of
 
-FOLDER = ".requests"
+FOLDER, ENDED_FOLDER = ".requests", ".ended_requests"
+MOST_ENDED = 500
 _LEFT_ALONE = (
     "Session %s is left alone: this controller has not requested it (%s has no request of it). If it is yours, run the command of its "
     "launch again here, with all of its variables."
@@ -39,9 +41,9 @@ class NotRequestedError(ComputeError):
 class KeptRequests(Artifacts):
     """A file for each session, by its ID, in a directory beside those of the sessions; mode 0600 in mode 0700."""
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, folder: str = FOLDER) -> None:
         super().__init__(base, "requests")
-        self.folder = os.path.join(self.base, FOLDER)
+        self.folder = os.path.join(self.base, folder)
 
     def keep(self, session: object, request: Request, files: Mapping[str, str]) -> None:
         """Keep the request of a session, and the path of each secret that is a file."""
@@ -54,9 +56,29 @@ class KeptRequests(Artifacts):
         return []
 
     def forget(self, session: object) -> None:
-        """Remove the request of a session that needs it no more."""
+        """Remove the request of a session that has ended, and keep it among those of the last such sessions."""
+        name = arrival.session_id(session, "the head")
+        with suppress(ComputeError):  # it is damaged, or the disk is full: nothing is launched like this session
+            kept = self._kept(name)
+            if kept:
+                KeptRequests(self.base, ENDED_FOLDER).keep_last(name, Request.from_json(kept["request"]))
         with suppress(FileNotFoundError), self._opened(create=False) as folder:
-            os.unlink(arrival.session_id(session, "the head"), dir_fd=folder)
+            os.unlink(name, dir_fd=folder)
+
+    def keep_last(self, session: str, request: Request) -> None:
+        """Keep a request, and only the newest of all."""
+        self.keep(session, request, {})
+        with self._written(session) as folder:
+            by_age = sorted(os.listdir(folder), key=lambda name: os.stat(name, dir_fd=folder).st_mtime)
+            for name in by_age[:-MOST_ENDED]:
+                os.unlink(name, dir_fd=folder)
+
+    def check_any(self, session: object, request: Request, head: str) -> None:
+        """As ``check``, also for a session that has ended."""
+        if self._kept(session) is None:
+            KeptRequests(self.base, ENDED_FOLDER).check(session, request, head)
+        else:
+            self.check(session, request, head)
 
     def files(self, session: object) -> Dict[str, str]:
         """The paths of the secrets of a session of this controller, by name."""

@@ -256,8 +256,9 @@ class Controller:
         return OwnObjects(self.client, self.owner).found(name)
 
     def kept(self) -> dict[str, str]:
-        """The digest of each file of the artifacts, by path."""
-        files = (path for path in sorted(self.artifacts.rglob("*")) if path.is_file())
+        """The digest of each file of the artifacts, by path, besides the requests of ended sessions."""
+        ended = self.artifacts / ".ended_requests"
+        files = (path for path in sorted(self.artifacts.rglob("*")) if path.is_file() and path.parent != ended)
         return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
     def states(self) -> list[tuple[str, str]]:

@@ -22,6 +22,7 @@ from ...module_utils._planning.secret_rules import HIDDEN, SECRETS
 from ...module_utils._planning.stored_request import checked_request
 from ...module_utils._planning.written_request import variables_of
 from .._holder import login
+from .._kept_requests import KeptRequests, NotRequestedError
 from .play import Play
 
 LIKE = "session_like"
@@ -115,7 +116,16 @@ def like(play: Play) -> Dict[str, Any]:
     name = play.value(LIKE)
     if not name:
         return {}
-    request: Request = readable(play, LIKE, str(name))["request"]
+    found = readable(play, LIKE, str(name))
+    request: Request = found["request"]
+    try:
+        KeptRequests(play.artifacts).check_any(found["id"], request, play.head)
+    except NotRequestedError:
+        rule = (
+            "must be a session that this controller has requested, as other users can write the session store: write its session file "
+            "with show --file, read it, and launch that"
+        )
+        raise InputError(LIKE, str(name), rule) from None
     variables = variables_of(request)
     if request.secrets and not play.value(SECRETS):
         names = ", ".join(secret.name for secret in request.secrets)

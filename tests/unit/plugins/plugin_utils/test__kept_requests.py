@@ -16,7 +16,9 @@ from samples import SESSION, request
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import (
+    ENDED_FOLDER,
     FOLDER,
+    MOST_ENDED,
     EndedFolders,
     KeptRequests,
     NotRequestedError,
@@ -97,3 +99,28 @@ def test_a_damaged_file_of_a_request_names_the_remedy(kept: KeptRequests, tmp_pa
     for read in (lambda: kept.files(SESSION), lambda: kept.check(SESSION, ASKED, "head1")):
         with pytest.raises(ComputeError, match=rf"{SESSION} is damaged: end session .* with terminate\.yml"):
             read()
+
+
+def test_the_request_of_an_ended_session_is_only_for_launches_like_it(kept: KeptRequests, tmp_path: Path) -> None:
+    kept.check_any(SESSION, ASKED, "head1")
+    kept.forget(SESSION)
+    kept.check_any(SESSION, ASKED, "head1")
+    assert PATH not in (tmp_path / ENDED_FOLDER / SESSION).read_text()
+    with pytest.raises(ComputeError, match=r"another request of session train than this controller made \(image\)"):
+        kept.check_any(SESSION, Request.from_json({**ASKED.to_json(), "image": "evil"}), "head1")
+    # A row of the store that has come to life again is launched by no pass.
+    with pytest.raises(NotRequestedError):
+        kept.check(SESSION, ASKED, "head1")
+    assert kept.sessions() == []
+
+
+def test_only_the_requests_of_the_last_ended_sessions_are_kept(kept: KeptRequests, tmp_path: Path) -> None:
+    folder = tmp_path / ENDED_FOLDER
+    folder.mkdir()
+    for number in range(MOST_ENDED):
+        path = folder / f"{number:08}-0000-4000-8000-000000000000"
+        path.touch()
+        os.utime(path, (number, number))
+    kept.forget(SESSION)
+    left = os.listdir(folder)
+    assert (len(left), SESSION in left, f"{0:08}-0000-4000-8000-000000000000" in left) == (MOST_ENDED, True, False)

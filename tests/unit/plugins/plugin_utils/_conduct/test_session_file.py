@@ -23,6 +23,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.session_f
     session_file,
 )
 from ansible_collections.cluster.compute.plugins.plugin_utils._holder import login
+from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
 
 COMMAND = 'echo \'{{ lookup("pipe", "id") }}\'\npython train.py\n'
 
@@ -57,15 +58,30 @@ def test_a_session_file_names_what_it_lacks() -> None:
     assert "hidden" not in text
 
 
-def test_a_session_like_another_has_its_variables_besides_secrets() -> None:
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_a_session_like_another_has_its_variables_besides_secrets(is_ended: bool, tmp_path: Path) -> None:
     secrets = [{"name": "token", "value": "hidden"}]
-    script = {"sessions.request": answered(secrets=secrets)}
-    assert like(conducted(script)) == {}
+    script, own = {"sessions.request": answered(secrets=secrets)}, {"session_artifacts": str(tmp_path)}
+    assert like(conducted(script, **own)) == {}
+    kept = KeptRequests(str(tmp_path))
+    kept.keep(SESSION, request(owner=login(), command=COMMAND, secrets=secrets), {})
+    if is_ended:
+        kept.forget(SESSION)
     with pytest.raises(InputError, match=r"session train has secrets, whose values are not stored \(token\)"):
-        like(conducted(script, session_like="train"))
-    found = like(conducted(script, session_like="train", session_secrets=secrets))
+        like(conducted(script, session_like="train", **own))
+    found = like(conducted(script, session_like="train", session_secrets=secrets, **own))
     assert found["session_command"] == COMMAND
     assert "session_secrets" not in found
+
+
+def test_a_session_is_only_like_what_this_controller_has_requested(tmp_path: Path) -> None:
+    """Other users can write the store, and the command would launch what they have written as its own."""
+    play = conducted({"sessions.request": answered()}, session_like="train", session_artifacts=str(tmp_path))
+    with pytest.raises(InputError, match="session_like: 'train': must be a session that this controller has requested"):
+        like(play)
+    KeptRequests(str(tmp_path)).keep(SESSION, request(owner=login(), command="another"), {})
+    with pytest.raises(ComputeError, match=r"another request of session train than this controller made \(command\)"):
+        like(play)
 
 
 @pytest.mark.parametrize(
