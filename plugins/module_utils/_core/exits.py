@@ -13,6 +13,7 @@ TIMED_OUT = 124
 # How PID 1 ends a container by itself (roles/image/files/init.sh).
 LIFETIME = 80
 LIMITS = {LIFETIME: "ended: its lifetime is over", 81: "ended: it was idle for session_idle_timeout"}
+WITH_COMMAND = 83
 NO_SECRETS = {82: "ended: no secrets came after its start; run cluster_session.yml again to repair the session"}
 # The state of a container that runs, and has no sshd before its secrets have come.
 WAITING = "waiting"
@@ -26,7 +27,7 @@ UP = ("running", PAUSED)
 # published, or its limits are others. A repair brings it back. No session ends because of it.
 DETACHED, UNPUBLISHED, CHANGED = "detached", "unpublished", "changed"
 OTHERWISE = (DETACHED, UNPUBLISHED, CHANGED)
-_BY_ITSELF = {**LIMITS, **NO_SECRETS}
+_BY_ITSELF = {**LIMITS, **NO_SECRETS, WITH_COMMAND: "ended with the command of the session"}
 # What PID 1 does about an app that has ended.
 _DOWN = {"failed": "not started again", "restarting": "started again after a pause"}
 _NO_END = {
@@ -100,8 +101,14 @@ def limit_reached(containers: Iterable[Json]) -> str:
     main1 decides: a sub that ended alone had lost main1.
     """
     main = next((container for container in containers if container["hostname"] == "main1"), None)
-    is_over = main is not None and main["state"] == "exited" and not main.get("oom_killed")
-    return LIMITS.get(main["exit_code"], "") if main is not None and is_over else ""
+    if main is None or main["state"] != "exited":
+        return ""
+    if (
+        main["exit_code"] == WITH_COMMAND
+    ):  # perhaps out of memory: the engine says so for any process that the kernel has ended
+        command = main.get("batch") or {}
+        return "ended with its command" if command.get("exit_code") is None else describe_command_exit(command)
+    return "" if main.get("oom_killed") else LIMITS.get(main["exit_code"], "")
 
 
 def what_happened(session: Json) -> str:

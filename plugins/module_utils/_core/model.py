@@ -12,7 +12,7 @@ import ipaddress
 from dataclasses import dataclass, field, replace
 from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
-from .constants import GRACE, HOST, MASTER_PORT, MIG_DEVICE, PRIVATE, SCHEMA, SSH_PORT
+from .constants import GRACE, HOST, MASTER_PORT, MIG_DEVICE, PRIVATE, RESTART_ALL, SCHEMA, SSH_PORT
 from .documents import UNCOUNTED, Document, Json, completed, decoded, shortened
 
 # The command that stands for ENTRYPOINT and CMD of the image.
@@ -224,9 +224,24 @@ class Session(Document):
 
         >>> Session("", "", "", "", "", "", 1, "", "", lifetime=60, began=1000.5, idle_timeout=20).limits
         'lifetime 60 1000\\nidle 20\\n'
+        >>> Session("", "", "", "", "", "", 1, "", "", command="true", terminate_when_done=True).limits
+        'command 1\\n'
         """
         lifetime = "lifetime %d %d\n" % (self.lifetime, self.began) if self.lifetime else ""
-        return lifetime + ("idle %d\n" % self.idle_timeout if self.idle_timeout else "")
+        idle = "idle %d\n" % self.idle_timeout if self.idle_timeout else ""
+        return lifetime + idle + ("command %d\n" % self._ends_with_command if self._ends_with_command else "")
+
+    @property
+    def _ends_with_command(self) -> int:
+        """Whether PID 1 ends the session after its command: 0 never, 1 always, 2 after a failure, 3 after a success.
+
+        A failure with C(restart_all) is left to a pass: if a container has died, all restart.
+        """
+        if not self.command:
+            return 0
+        if self.terminate_when_done:
+            return 3 if self.on_failure == RESTART_ALL else 1
+        return 2 if self.on_failure == "terminate" else 0
 
     def role(self, name: str) -> Role | None:
         """The role of this name; None in a session without roles."""

@@ -11,7 +11,7 @@ from .._core import label, states
 from .._core.condition import compared
 from .._core.constants import RELOCATE
 from .._core.documents import Json, picked
-from .._core.exits import OTHERWISE, UP, failed_apps, failed_roles, limit_reached
+from .._core.exits import OTHERWISE, UP, WITH_COMMAND, failed_apps, failed_roles, limit_reached
 from .._core.model import Container, Gpu, Plan, Resources, Role
 from .._core.reports import Agent, ObservedContainer
 from .._planning.placement import free_of
@@ -117,12 +117,13 @@ def _adopted(agent: Agent, container: ObservedContainer) -> Json:
 
 
 def _condition(container: ObservedContainer) -> Json:
-    """A container's state; if it has stopped, also how it ended."""
+    """A container's state; if it has stopped, also how it ended. One that has ended with its command has the end of that."""
+    data = container.data
     if container.state in ("running", *OTHERWISE):
-        known = {name: container.data[name] for name in _OF_RUNNING if container.data.get(name)}
-        return {"state": container.state, **known}
-    killed = bool(container.data.get("oom_killed"))
-    return {"state": container.state, "exit_code": container.data.get("exit_code"), "oom_killed": killed}
+        return {"state": container.state, **{name: data[name] for name in _OF_RUNNING if data.get(name)}}
+    ended = {"exit_code": data.get("exit_code"), "oom_killed": bool(data.get("oom_killed"))}
+    command = {"batch": data["batch"]} if ended["exit_code"] == WITH_COMMAND and data.get("batch") else {}
+    return {"state": container.state, **ended, **command}
 
 
 def _shape(row: Row, observed: Observed) -> Json:

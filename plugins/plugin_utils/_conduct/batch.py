@@ -10,6 +10,7 @@ import time
 from ...module_utils._core import arrival
 from ...module_utils._core.documents import Json
 from ...module_utils._core.model import Plan
+from ...module_utils._core.states import ENDED
 from ...module_utils._planning.batch_result import SILENT_PAUSE, BatchResult, BatchWait
 from ...module_utils._planning.growing_log import GrowingLog
 from .play import Play
@@ -24,7 +25,10 @@ def run_command(play: Play, plan: Plan, *, waits: bool, again: bool) -> BatchRes
         if not waits:
             return BatchResult()
         result = _Rounds(play, plan, GrowingLog(str(begun.get("since") or ""))).wait_for_result()
-    record_result(play, {"id": plan.session.id}, result.result, result.reason)
+    recorded = record_result(play, {"id": plan.session.id}, result.result, result.reason)
+    # PID 1 has ended the session, and another command has recorded its result and removed main1 before this one looked.
+    if recorded["state"] in ENDED and recorded.get("result"):
+        result = BatchResult(recorded["result"], recorded["reason"])
     play.show([f"Session {plan.session.name}: {result.result}, {result.reason}"])
     return result
 

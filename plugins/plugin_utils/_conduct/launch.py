@@ -65,7 +65,7 @@ def launch(play: Play, asked: Asked, reports: Reports) -> Launched:
         placed = place(play, asked, reports, avoided)
         if not play.check:
             clean(play, reports, placed.decision.get("fenced") or {})
-            remove(play, reports, placed.decision.get("remove") or ())
+            remove(play, reports, placed.decision)
         if placed.plan is None:
             return _waiting(play, placed)
         try:

@@ -194,7 +194,7 @@ class _Pass:
             decided = self._call("decide", **options, tried=tried, agents=reports.agents)
             fitting = self._requested(decided["fitting"])
             if not self._play.check:
-                remove(self._play, reports, decided["remove"])
+                remove(self._play, reports, decided)
             for session in fitting:
                 self._launch(session)
             self._play.show(decided["summary"])

@@ -69,7 +69,7 @@ def terminate(
     is_ending = session.get("state") == states.TERMINATING
     if play.check:
         return Ended(session, termination_summary(session, name, True), bool(begun["changed"] or begun["remove"]))
-    removed = remove(play, reports, begun["remove"], session["id"] if is_ending else "")
+    removed = remove(play, reports, begun, session["id"] if is_ending else "")
     if recent:
         recent.note_use(host for host, one in removed.answers.items() if any(map(one.get, _MARKS)))
     if is_ending:
@@ -105,11 +105,14 @@ def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600
     return ended
 
 
-def remove(play: Play, reports: Reports, leftovers: Sequence[str], ending: str = "") -> Removed:
+def remove(play: Play, reports: Reports, answer: Json, ending: str = "") -> Removed:
     """Remove the containers and networks of ended sessions, and of the session that this run ends.
 
+    ``answer`` of the head has the ended sessions to ``remove``, and those that it has just found ``ended``: their logs are kept.
     An agent that cannot remove leftovers of ended sessions is no failure: each later command tries again.
     """
+    leftovers: Sequence[str] = answer.get("remove") or ()
+    _keep_logs(play, reports, [one["id"] for one in answer.get("ended") or () if one["id"] in leftovers])
     sessions = [*([ending] if ending else []), *leftovers]
     if not sessions:
         return Removed()
@@ -126,3 +129,19 @@ def remove(play: Play, reports: Reports, leftovers: Sequence[str], ending: str =
         answers = [*removed.answers.items(), *networks.items()]
         removed.failed = {agent: answer for agent, answer in answers if answer.get("failed")}
     return removed
+
+
+def _keep_logs(play: Play, reports: Reports, sessions: Sequence[str]) -> None:
+    """Let the head keep the logs of sessions that have ended by themselves."""
+    for session in sessions:
+        holding = [
+            str(agent["name"])
+            for agent in reports.agents
+            if any(container.get("session") == session for container in agent.get("containers") or ())
+        ]
+        query = {**_LOGS, "session": session}
+        logs = [
+            answer for answer in play.logs(holding, lambda _agent, query=query: query).values() if answer.get("logs")
+        ]
+        if logs:
+            record(play, "terminated", id=session, logs=logs)

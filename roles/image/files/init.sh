@@ -220,6 +220,7 @@ batch() { # the command, and then each that replaces it
         done
         [ ! -f "$state/next" ] || take_next
         run_restarted
+        end_with_command "$code"
     fi
     while :; do
         until [ -f "$state/next" ]; do
@@ -227,6 +228,7 @@ batch() { # the command, and then each that replaces it
         done
         take_next
         run_restarted
+        end_with_command "$code"
     done
 }
 
@@ -268,6 +270,7 @@ run_sshd() { # becomes sshd
 trap 'finish 143' TERM INT
 trap 'finish 80' USR1 # the lifetime of the session is over
 trap 'finish 81' USR2 # the session is idle
+trap 'finish 83' ALRM # the command of main1 has ended, and the session ends with it
 [ "$*" != check-folders ] || check_folders
 receive_files
 make_empty_root

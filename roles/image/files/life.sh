@@ -154,7 +154,7 @@ end_session() { # SESSION: terminates the processes of a process session: TERM, 
 }
 
 finish() { # CODE: ends all programs, then the connections, then the container
-    trap '' TERM INT USR1 USR2
+    trap '' TERM INT USR1 USR2 ALRM
     read_grace
     # These first: a command that is cut short has no exit code, and starts again with a repair.
     # shellcheck disable=SC2086 # a list of PIDs

@@ -8,20 +8,23 @@
 #
 #   lifetime SECONDS BEGAN    the session ends SECONDS after BEGAN, in seconds since the epoch
 #   idle SECONDS              the session ends when all of its containers have been idle for SECONDS
+#   command WHEN              the session ends when the command of main1 has ended: 1 always, 2 if it failed, 3 if it succeeded
 #
 # A container is idle while no login by SSH lasts, no browser is connected to an app, its programs use less than a twentieth of
 # a CPU, and its GPUs compute for less than a twentieth of the time. run/quiet holds the seconds
-# since it was last in use or paused. main1 ends when every sub is idle as well, a sub when main1 is gone.
+# since it was last in use or paused. main1 ends when every sub is idle as well, a sub when main1 is gone. When the command has
+# ended, main1 writes into the file run/over of each other container, by a login of the user, to whom that file belongs.
 #
 # shellcheck disable=SC2154 # init.sh and life.sh set config, runtime, home, uid, gid, sshd, connections and clock
 
-read_limits() { # sets lifetime, began and idle, 0 where there is no limit, and the seconds between two checks
-    lifetime=0 began=0 idle=0 interval=5
+read_limits() { # sets lifetime, began, idle and ending, 0 where there is no limit, and the seconds between two checks
+    lifetime=0 began=0 idle=0 ending=0 interval=5
     while read -r name first second; do
         case $name:$first$second in
             *:*[!0-9]* | *:) ;;
             lifetime:*) lifetime=$first began=${second:-0} ;;
             idle:*) idle=$first ;;
+            command:*) ending=$first ;;
         esac
     done 2>/dev/null <"$config/limits"
     # The login by which containers ask each other takes a tenth of a second of CPU, which must not count as use.
@@ -135,13 +138,15 @@ nvidia_smi=/usr/bin/nvidia-smi
 # Seconds for the answer of another container, whose login shell may hang.
 patience=60
 
+log_in() { # HOST SCRIPT: runs it in another container, as the user. For a subshell
+    export HOME="$home"
+    set -- -F "$config/ssh_config" -n -o BatchMode=yes -o ConnectTimeout=5 -o ServerAliveInterval=5 "$1" "$2"
+    "$runtime/bin/busybox" timeout "$patience" \
+        "$runtime/bin/setpriv" --reuid "$uid" --regid "$gid" --init-groups -- "$runtime/bin/ssh" "$@" 2>/dev/null
+}
+
 ask_quiet() { # HOST: sets answer: its idle seconds, 0 if it does not know them, or empty if it cannot be reached
-    answer=$(
-        export HOME="$home"
-        set -- -F "$config/ssh_config" -n -o BatchMode=yes -o ConnectTimeout=5 -o ServerAliveInterval=5 "$1" "cat $config/run/quiet; echo"
-        "$runtime/bin/busybox" timeout "$patience" \
-            "$runtime/bin/setpriv" --reuid "$uid" --regid "$gid" --init-groups -- "$runtime/bin/ssh" "$@" 2>/dev/null && echo reached
-    )
+    answer=$(log_in "$1" "cat $config/run/quiet; echo" && echo reached)
     case $answer in
         *reached) ;;
         *) answer='' && return ;;
@@ -182,6 +187,41 @@ subs_are_idle() { # sets ask_at, before which no sub has to be asked again, if o
         [ "$answered" -eq "$asked" ] || return 1 # a process could not begin
         shift "$asked"
     done
+}
+
+tell_others() { # that the session is over. The next command of anyone removes a container that hangs, and does not hear it
+    # shellcheck disable=SC2046 # words
+    set -- $(echo "$BACKENDAI_CLUSTER_HOSTS" | "$runtime/bin/tr" , ' ')
+    while [ "$#" -gt 0 ]; do
+        (
+            count=0
+            for host; do
+                [ "$((count += 1))" -le "$together" ] || break
+                [ "$host" = "$BACKENDAI_CLUSTER_HOST" ] || log_in "$host" "echo over >$config/run/over" &
+            done
+            wait
+        )
+        shift "$(($# < together ? $# : together))"
+    done
+}
+
+end_with_command() { # CODE: on main1, ends the session if it is to end with such an end of its command
+    [ "$BACKENDAI_CLUSTER_HOST" = main1 ] || return 0
+    read_limits
+    case $ending:$1 in
+        1:* | 3:0) ;;
+        0:* | 2:0 | 3:*) return ;;
+    esac
+    say "the command has ended, and the session ends with it"
+    tell_others
+    kill -ALRM 1
+}
+
+check_over() {
+    if [ "$ending" -gt 0 ] && [ -s "$config/run/over" ]; then
+        say "the command of main1 has ended, and the session ends with it"
+        kill -ALRM 1
+    fi
 }
 
 main1_is_gone() { # sets ask_at. One failure may be a moment of load
@@ -225,10 +265,13 @@ check_idle() {
 }
 
 keep_limits() {
+    : >"$config/run/over"
+    "$runtime/bin/chown" "$uid" "$config/run/over"
     warned=0 used_at='' logins='' cpu='' clock=0 asked='' ask_driver_at=0 driver=none
     while :; do
         read_limits
         check_lifetime
+        check_over
         check_idle
         "$runtime/bin/sleep" "$interval"
     done

@@ -90,6 +90,22 @@ def test_the_playbook_and_the_logs_show_how_a_command_ended(controller: Controll
     assert bool(controller.engine(end.name)) == (end.state == "RUNNING")
 
 
+def test_a_finished_job_ends_by_itself_and_its_result_and_logs_stay(controller: Controller) -> None:
+    """No controller waits for it. PID 1 of each container ends, and the next command of anyone records the rest."""
+    job = {**TINY, **PAIR, **GO, "session_command": "echo the last line; exit 3", "session_wait_result": False}
+    controller.play("cluster_session", session_name="finished", **job).check()
+    deadline = time.monotonic() + 120
+    while {one["State"]["ExitCode"] for one in Session(controller, "finished").containers().values()} != {83}:
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    controller.terminate("other").check()
+    row = row_of(controller, "finished")
+    assert (row["state"], row["result"]) == ("TERMINATED", "FAILURE")
+    assert row["reason"] == "the command ended with exit code 3"
+    assert controller.engine("finished") == {}
+    assert "main1: the last line" in controller.play("session_logs", session_name="finished").check().text
+
+
 def test_the_list_shows_how_each_command_ended(controller: Controller) -> None:
     listed = {row["name"]: (row["state"], row["result"], row["reason"]) for row in controller.sessions()}
     assert {end.name: listed[end.name] for end in ENDS} == {

@@ -87,3 +87,48 @@ def test_a_question_that_cannot_begin_ends_no_session(tmp_path: Path) -> None:
     """
     done = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True, timeout=100)
     assert done.stdout.splitlines() == ["idle", "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("when", "codes"), [("command 1", (0, 3)), ("command 2", (3,)), ("command 3", (0,)), ("idle 60", ())]
+)
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_command_ends_its_session_and_tells_the_other_containers(
+    tmp_path: Path, when: str, codes: tuple[int, ...], code: int
+) -> None:
+    """Four at a time; one that hangs holds up the others for the patience."""
+    make_runtime(tmp_path, 'echo "$*" >>"$config/log"; case $* in *" sub2 "*) sleep 600 ;; esac')
+    (tmp_path / "limits").write_text(when + "\n")
+    script = f"""
+        export config={tmp_path}
+        runtime={tmp_path} uid=0 gid=0 home=/ BACKENDAI_CLUSTER_HOSTS=main1,sub1,sub2,sub3,sub4,sub5 BACKENDAI_CLUSTER_HOST=main1
+        . {LIMITS}
+        patience=1
+        say() {{ :; }}
+        kill() {{ echo "$@" >>"$config/log"; }}
+        end_with_command {code}
+        BACKENDAI_CLUSTER_HOST=sub1
+        end_with_command {code}
+    """
+    subprocess.run(["sh", "-c", script], check=True, timeout=60)
+    log = tmp_path / "log"
+    lines = log.read_text().splitlines() if log.exists() else []
+    assert sorted(line.split()[7] for line in lines[:-1]) == (
+        ["sub1", "sub2", "sub3", "sub4", "sub5"] if code in codes else []
+    )
+    assert [line.split(" ", 8)[-1] for line in lines[:-1]] == [f"echo over >{tmp_path}/run/over"] * len(lines[:-1])
+    assert lines[-1:] == (["-ALRM 1"] if code in codes else [])
+
+
+def test_a_container_ends_when_main1_says_that_the_session_is_over(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    script = f"""
+        config={tmp_path} runtime={tmp_path}
+        . {LIMITS}
+        say() {{ :; }}
+        kill() {{ echo "$@"; }}
+        ending=1; check_over; echo over >$config/run/over
+        ending=0; check_over; echo no; ending=1; check_over
+    """
+    done = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == ["no", "-ALRM 1"]

@@ -19,6 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.listing impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
+from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._text.lists import remarks
 
 A = agent("a")
@@ -26,8 +27,8 @@ OVER, IDLE = "ended: its lifetime is over", "ended: it was idle for session_idle
 LIMITED = request(cluster_size=2, lifetime=3600)
 
 
-def running(store: Store) -> Plan:
-    decision = launch(store, LIMITED, context(A, now=1000.0))
+def running(store: Store, asked: Request = LIMITED) -> Plan:
+    decision = launch(store, asked, context(A, now=1000.0))
     assert decision.plan
     make_change(store, "running", Change(decision.session.id, "", "", "", "", 1010.0, 0.0))
     return decision.plan
@@ -90,6 +91,26 @@ def test_the_next_launch_of_any_session_removes_one_that_has_ended_by_itself(
     assert (row.state, row.result, row.reason) == (states.TERMINATED, "", reason)
     assert decision.remove == (plan.session.id,)
     assert [entry["reason"] for entry in store.history(row.id)][-1] == reason
+
+
+@pytest.mark.parametrize(
+    ("code", "oom", "result"), [(0, False, "SUCCESS"), (3, False, "FAILURE"), (137, True, "FAILURE")]
+)
+def test_the_next_launch_of_any_session_gets_what_a_finished_job_had(
+    store: Store, code: int, oom: bool, result: str
+) -> None:
+    """PID 1 has ended it. The engine says of main1 that memory ran out, whichever process the kernel has ended."""
+    job = replace(LIMITED, lifetime=0, command="train", terminate_when_done=True, millicpus=2000)
+    plan = running(store, job)
+    own = ended(plan, 83, 83)
+    batch = {"exit_code": code, "oom_killed": oom, "reason": "", "begun": True}
+    main = ObservedContainer.from_json({**own.containers[0].data, "batch": batch, "oom_killed": oom})
+    over = replace(own, containers=(main, *own.containers[1:]))
+    assert launch(store, replace(job, name="other"), context(over, now=9000.0)).verdict == "placed"
+    row = store.need(plan.session.id)
+    memory = ", out of memory" if oom else ""
+    assert (row.state, row.result) == (states.TERMINATED, result)
+    assert row.reason == f"the command ended with exit code {code}{memory}"
 
 
 def test_a_session_of_another_store_is_left_to_that_store(store: Store, lost_store: Store) -> None:

@@ -38,3 +38,22 @@ def test_the_end_after_a_command_is_about_its_own_session(tmp_path: Path) -> Non
         run_to_the_end(play, Placed(asked, {"outcome": "placed"}), made)
     ends = [one for one in changes_of(play) if one["state"] == "terminating"]
     assert [one["id"] for one in ends] == [made.session.id]
+
+
+def test_a_result_that_another_command_has_recorded_counts(tmp_path: Path) -> None:
+    """PID 1 has ended the session, and that command has removed main1 before this one has seen the exit code."""
+    asked = Asked(
+        request(command="train", terminate_when_done=True), {"session_wait_result": True, "session_launch_timeout": 600}
+    )
+    made = plan(asked.request)
+    gone = {"hostname": "main1", "agent": made.main.agent, "state": "missing", "exit_code": None, "oom_killed": False}
+    row = {"id": made.session.id, "name": "train", "owner": "alice", "state": "TERMINATED", "reason": "the end"}
+    script = {
+        "batch.start": {"begun": True},
+        "batch.wait": {"exit_code": None, "oom_killed": False, "reason": "", "begun": True, "dead": [gone]},
+        "logs.read": {"logs": []},
+        "report.collect": {"agent": {"name": made.main.agent, "reachable": True}},
+        "session.record": {"changed": False, "session": {**row, "result": "SUCCESS"}, "remove": [], "waiting": 0},
+    }
+    play = conducted(script, made.main.agent, session_artifacts=str(tmp_path))
+    run_to_the_end(play, Placed(asked, {"outcome": "placed"}), made)

@@ -74,12 +74,26 @@ def test_leftovers_of_other_sessions_that_stay_are_no_failure() -> None:
     assert terminate(play, "gone").changed is True, "in check mode, their removal is a change"
 
 
+def test_the_logs_of_a_session_that_has_ended_by_itself_are_kept_before_it_is_removed() -> None:
+    """By the command that records its end. Those of a session that ended before are kept already."""
+    own = {**ROW, "state": "TERMINATED"}
+    script = {"logs.read": {"logs": [{"hostname": "main1", "name": "x", "state": "exited", "text": "done"}]}}
+    play = ending(**script)
+    held = [{"id": "1", "session": ROW["id"]}, {"id": "2", "session": "old"}]
+    agents = [{"name": "a", "reachable": True, "containers": held}, {"name": "b", "reachable": True, "containers": []}]
+    remove(play, Reports(agents), {"remove": ["old", ROW["id"]], "ended": [own, {**own, "id": "gone"}]})
+    names = [(host, name) for host, name, _args in play.asked]
+    assert names[:2] == [("a", "logs.read"), ("a", "session.record")]
+    [kept] = changes_of(play)
+    assert (kept["state"], kept["id"], kept["logs"][0]["logs"][0]["text"]) == ("terminated", ROW["id"], "done")
+
+
 @pytest.mark.parametrize(("held", "patience"), [([], 3), ([{"id": "one", "session": "old"}], 30)])
 def test_a_command_does_not_wait_again_for_networks_that_an_earlier_one_has_left(
     held: list[Json], patience: int
 ) -> None:
     play = conducted({"containers": {"left_networks": ["n"]}, "network": {}}, "a")
-    remove(play, Reports([{"name": "a", "reachable": True, "containers": held}]), ["old"])
+    remove(play, Reports([{"name": "a", "reachable": True, "containers": held}]), {"remove": ["old"]})
     assert options_of(play, "network.absent")[0]["deadline"] == patience
 
 
