@@ -13,7 +13,8 @@ TIMED_OUT = 124
 # How PID 1 ends a container by itself (roles/image/files/init.sh).
 LIFETIME = 80
 LIMITS = {LIFETIME: "ended: its lifetime is over", 81: "ended: it was idle for session_idle_timeout"}
-WITH_COMMAND = 83
+# The result of the command of main1 that has ended the session.
+WITH_COMMAND = {83: "SUCCESS", 84: "FAILURE"}
 NO_SECRETS = {82: "ended: no secrets came after its start; run cluster_session.yml again to repair the session"}
 # The state of a container that runs, and has no sshd before its secrets have come.
 WAITING = "waiting"
@@ -27,7 +28,7 @@ UP = ("running", PAUSED)
 # published, or its limits are others. A repair brings it back. No session ends because of it.
 DETACHED, UNPUBLISHED, CHANGED = "detached", "unpublished", "changed"
 OTHERWISE = (DETACHED, UNPUBLISHED, CHANGED)
-_BY_ITSELF = {**LIMITS, **NO_SECRETS, WITH_COMMAND: "ended with the command of the session"}
+_BY_ITSELF = {**LIMITS, **NO_SECRETS, **dict.fromkeys(WITH_COMMAND, "ended with the command of the session")}
 # What PID 1 does about an app that has ended.
 _DOWN = {"failed": "not started again", "restarting": "started again after a pause"}
 _NO_END = {
@@ -100,15 +101,22 @@ def limit_reached(containers: Iterable[Json]) -> str:
 
     main1 decides: a sub that ended alone had lost main1.
     """
-    main = next((container for container in containers if container["hostname"] == "main1"), None)
+    found = list(containers)
+    main = next((container for container in found if container["hostname"] == "main1"), None)
     if main is None or main["state"] != "exited":
         return ""
-    if (
-        main["exit_code"] == WITH_COMMAND
-    ):  # perhaps out of memory: the engine says so for any process that the kernel has ended
-        command = main.get("batch") or {}
-        return "ended with its command" if command.get("exit_code") is None else describe_command_exit(command)
+    # Perhaps out of memory: the engine says so for any process that the kernel has ended.
+    if main["exit_code"] in WITH_COMMAND:
+        return _end_with_command(main.get("batch") or {}, found)
     return "" if main.get("oom_killed") else LIMITS.get(main["exit_code"], "")
+
+
+def _end_with_command(command: Json, containers: Iterable[Json]) -> str:
+    """How the command ended, after the containers that have died before."""
+    dead = [one for one in containers if one["state"] == "exited" and one["exit_code"] not in WITH_COMMAND]
+    known = command.get("exit_code") is not None
+    ends = [describe_command_exit(command) if known else "ended with its command"]
+    return "; ".join([*map(describe_container_exit, dead), *ends])
 
 
 def what_happened(session: Json) -> str:

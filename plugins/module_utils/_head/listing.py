@@ -122,7 +122,7 @@ def _condition(container: ObservedContainer) -> Json:
     if container.state in ("running", *OTHERWISE):
         return {"state": container.state, **{name: data[name] for name in _OF_RUNNING if data.get(name)}}
     ended = {"exit_code": data.get("exit_code"), "oom_killed": bool(data.get("oom_killed"))}
-    command = {"batch": data["batch"]} if ended["exit_code"] == WITH_COMMAND and data.get("batch") else {}
+    command = {"batch": data["batch"]} if ended["exit_code"] in WITH_COMMAND and data.get("batch") else {}
     return {"state": container.state, **ended, **command}
 
 

@@ -16,7 +16,7 @@ from .._core import states
 from .._core.constants import RESTART_ALL
 from .._core.documents import Json
 from .._core.errors import ComputeError
-from .._core.exits import LIFETIME, LIMITS, LOST, OTHERWISE, UP, limit_reached, what_happened
+from .._core.exits import LIFETIME, LIMITS, LOST, OTHERWISE, UP, WITH_COMMAND, limit_reached, what_happened
 from .._core.reports import Agent
 from .._core.states import PENDING, RUNNING, TERMINATING
 from .._planning.policy import SitePolicy
@@ -181,6 +181,9 @@ def _result_of(session: Json, row: Row) -> str:
     if command and command["exit_code"] is not None:
         return "FAILURE" if command["exit_code"] else "SUCCESS"
     containers = session["containers"]
+    main_code = next((one.get("exit_code") for one in containers if one["hostname"] == "main1"), None)
+    if main_code in WITH_COMMAND and limit_reached(containers):
+        return WITH_COMMAND[main_code]
     dead = [container["hostname"] for container in containers if container["state"] not in (*UP, *OTHERWISE, "unknown")]
     is_failure = (dead and session["on_failure"] == "terminate") or (row.settings.command and "main1" in dead)
     return "FAILURE" if is_failure else ""

@@ -42,7 +42,7 @@ def record(play: Play, state: str, **change: Any) -> Json:
 
 def record_result(play: Play, session: Json, result: str, reason: str) -> Json:
     """Record the result of the command of a batch session. Returns the session, which may have ended by itself meanwhile."""
-    recorded = record(play, "running", id=session["id"], result=result, reason=reason)["session"]
+    recorded: Json = record(play, "running", id=session["id"], result=result, reason=reason)["session"]
     if recorded["state"] == states.RUNNING and not play.check:
         keep_result(Artifacts(play.artifacts, recorded["name"]), result, recorded["reason"])
     return recorded

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Dict, List, Sequence
 
 from ...module_utils._core import states
@@ -139,9 +140,11 @@ def _keep_logs(play: Play, reports: Reports, sessions: Sequence[str]) -> None:
             for agent in reports.agents
             if any(container.get("session") == session for container in agent.get("containers") or ())
         ]
-        query = {**_LOGS, "session": session}
-        logs = [
-            answer for answer in play.logs(holding, lambda _agent, query=query: query).values() if answer.get("logs")
-        ]
+        answers = play.logs(holding, partial(_query, session)).values()
+        logs = [answer for answer in answers if answer.get("logs")]
         if logs:
             record(play, "terminated", id=session, logs=logs)
+
+
+def _query(session: str, _agent: str) -> Json:
+    return {**_LOGS, "session": session}

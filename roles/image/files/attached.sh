@@ -30,7 +30,6 @@ if [ "${1-}" = --watch ]; then
     watch "$2" "$3"
     exit
 fi
-unset LD_LIBRARY_PATH LD_PRELOAD
 find_login
 # In a process session of its own, it is none of the programs that it ends.
 [ -z "$login" ] || "$runtime/bin/setsid" "$runtime/bin/attached" --watch "$login" "$daemon" </dev/null >/dev/null 2>&1 &

@@ -270,7 +270,7 @@ run_sshd() { # becomes sshd
 trap 'finish 143' TERM INT
 trap 'finish 80' USR1 # the lifetime of the session is over
 trap 'finish 81' USR2 # the session is idle
-trap 'finish 83' ALRM # the command of main1 has ended, and the session ends with it
+trap finish_command ALRM # the command of main1 has ended, and the session ends with it
 [ "$*" != check-folders ] || check_folders
 receive_files
 make_empty_root

@@ -153,6 +153,13 @@ end_session() { # SESSION: terminates the processes of a process session: TERM, 
     kill -KILL $(members "$1") 2>/dev/null
 }
 
+finish_command() { # ends the container with 83 after a command that has succeeded, else 84
+    code=
+    { read -r code _ <"$state/exit_code"; } 2>/dev/null
+    [ "${code:-0}" = 0 ] || finish 84
+    finish 83
+}
+
 finish() { # CODE: ends all programs, then the connections, then the container
     trap '' TERM INT USR1 USR2 ALRM
     read_grace

@@ -113,10 +113,10 @@ def test_a_command_ends_its_session_and_tells_the_other_containers(
     subprocess.run(["sh", "-c", script], check=True, timeout=60)
     log = tmp_path / "log"
     lines = log.read_text().splitlines() if log.exists() else []
-    assert sorted(line.split()[7] for line in lines[:-1]) == (
+    assert sorted(line.split()[9] for line in lines[:-1]) == (
         ["sub1", "sub2", "sub3", "sub4", "sub5"] if code in codes else []
     )
-    assert [line.split(" ", 8)[-1] for line in lines[:-1]] == [f"echo over >{tmp_path}/run/over"] * len(lines[:-1])
+    assert [line.split(" ", 10)[-1] for line in lines[:-1]] == [f"echo over >{tmp_path}/run/over"] * len(lines[:-1])
     assert lines[-1:] == (["-ALRM 1"] if code in codes else [])
 
 

@@ -102,7 +102,7 @@ def test_the_next_launch_of_any_session_gets_what_a_finished_job_had(
     """PID 1 has ended it. The engine says of main1 that memory ran out, whichever process the kernel has ended."""
     job = replace(LIMITED, lifetime=0, command="train", terminate_when_done=True, millicpus=2000)
     plan = running(store, job)
-    own = ended(plan, 83, 83)
+    own = ended(plan, 84 if code else 83, 83)
     batch = {"exit_code": code, "oom_killed": oom, "reason": "", "begun": True}
     main = ObservedContainer.from_json({**own.containers[0].data, "batch": batch, "oom_killed": oom})
     over = replace(own, containers=(main, *own.containers[1:]))
@@ -111,6 +111,14 @@ def test_the_next_launch_of_any_session_gets_what_a_finished_job_had(
     memory = ", out of memory" if oom else ""
     assert (row.state, row.result) == (states.TERMINATED, result)
     assert row.reason == f"the command ended with exit code {code}{memory}"
+
+
+def test_the_end_of_a_job_names_the_containers_that_had_died(store: Store) -> None:
+    plan = running(store, replace(LIMITED, lifetime=0, command="train", on_failure="terminate"))
+    launch(store, request(name="other"), context(ended(plan, 83, 137), now=9000.0))
+    row = store.need(plan.session.id)
+    assert (row.state, row.reason) == (states.TERMINATED, "sub1 on a ended with exit code 137; ended with its command")
+    assert row.result == "SUCCESS", "its exit code could not be read, but that of the container says it"
 
 
 def test_a_session_of_another_store_is_left_to_that_store(store: Store, lost_store: Store) -> None:
