@@ -66,3 +66,12 @@ def test_every_user_can_read_the_port_of_the_rules(program: Path) -> None:
 def test_a_port_that_is_none_is_refused(program: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError, match="exit status 2"):
         output(program, "start 47x9")
+
+
+def test_no_account_of_the_host_can_hold_the_lock(program: Path) -> None:
+    """flock(2) takes a file that is open for reading: rules that are flushed would not come back."""
+    lock = program.parent / "cluster-compute-overlay-guard.lock"
+    lock.touch(0o644)
+    output(program, "start")
+    assert lock.stat().st_mode & 0o777 == 0o600
+    assert (program.parent / "cluster-compute-overlay-guard").stat().st_mode & 0o777 == 0o644

@@ -79,8 +79,11 @@ usage() { echo "usage: $0 start|status|stop [PORT]" >&2 && exit 2; }
 
 command -v iptables >/dev/null || { echo "iptables is missing: install it" >&2 && exit 3; }
 case $PORT in *[!0-9]*) usage ;; esac
-# The timer may run at the same time as the role.
-[ "${1:-}" = status ] || { exec 9>"$RECORD.lock" && flock 9; }
+# The timer may run at the same time as the role. A lock is for who can open its file: of any other user, it would hold up the rules.
+umask 077
+[ "${1:-}" = status ] || { exec 9>"$RECORD.lock" && chmod 600 "$RECORD.lock" && flock -w 60 9; } || {
+    echo "$RECORD.lock is held for a minute" >&2 && exit 4
+}
 case ${1:-} in
 start)
     installed || { start && echo "installed"; }
