@@ -87,7 +87,7 @@ def test_a_session_has_one_line_on_a_desktop_and_no_vertical_name_on_a_phone(
     long = "evaluation-of-the-large-model-on-validation"
     app = {"name": "jupyterlab", "address": "192.0.2.11", "port": 30001, "agent": "node1"}
     for session in document["sessions"]:
-        session.update(name=long, owner="alexandra", apps=[app], explanation="the command ended with exit code 0")
+        session.update(name=long, owner="alexandra", apps=[app], reason="the command ended with exit code 0")
     show(page, tmp_path, document)
     assert max(heights(page, ".sessions th b, .sessions td > span, .sessions summary")) < 1.6
     assert max(heights(page, ".sessions tbody tr")) < 2.5
@@ -132,7 +132,7 @@ def test_hostile_text_is_text(page: Any, documents: dict[int, str], tmp_path: Pa
     document = json.loads(documents[3])
     for session in document["sessions"]:
         session.update(name=session["name"] + HOSTILE, image=HOSTILE, owner=HOSTILE)
-        session.update(reason=HOSTILE, explanation=HOSTILE)
+        session.update(reason=HOSTILE)
     for owner in document["owners"]:
         owner["owner"] += HOSTILE
     show(page, tmp_path, document)

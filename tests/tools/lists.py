@@ -98,7 +98,7 @@ def _document(store: Store, agents: Sequence[Agent]) -> Json:
             "time_left": time_left(one, NOW),
             "turn": turn.get(one["id"]),
             "logs": [],
-            "explanation": what_happened(one),
+            "reason": what_happened(one),
         }
         for one in list_sessions(rows, agents)
     ]

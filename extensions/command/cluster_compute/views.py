@@ -32,7 +32,7 @@ def why(asked: argparse.Namespace, listed: Json) -> Tuple[Json, List[str]]:
         )
     newest = max(found, key=lambda session: (session["state"] not in _ENDED, session["created"]))
     turn = f"turn {newest['turn']} of the queue" if newest["turn"] else ""
-    facts = filter(None, (newest["state"], newest["result"], turn, newest["explanation"]))
+    facts = filter(None, (newest["state"], newest["result"], turn, newest["reason"]))
     return newest, [f"Session {name}: {'; '.join(facts)}"]
 
 

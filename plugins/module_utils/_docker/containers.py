@@ -19,6 +19,7 @@ from .._core.errors import ConflictError, EngineError, InputError, StateError, T
 from .._core.image_reference import names_of
 from .._core.model import Container, Mount, Plan
 from .._core.parallel import run_all
+from .._core.report_rules import flaw
 from . import place
 from .client import Engine, container_entries, waits_for_secrets
 from .control_groups import enforced
@@ -32,6 +33,11 @@ from .runtime import find_runtime
 from .secrets import Delivery
 from .starting import RUNNING, Starting
 
+_STRANGER = "%s: on %s the name %s is used by container %s, which does not belong to this session; remove or rename it."
+_NEWER = (
+    "%s: on %s the name %s is used by container %s of a newer session of this name, which the store does not know: do not remove it. "
+    "End this session with terminate.yml; then the list shows the newer one."
+)
 # The file of the limits, which PID 1 reads.
 _LIMITS = CONFIG_FOLDER + "/limits"
 
@@ -235,12 +241,18 @@ class AgentContainers:
             labels = ((holder or {}).get("Config") or {}).get("Labels") or {}
             if holder is None or labels.get(label.SESSION) == self.plan.session.id:
                 raise
-            message = "%s: on %s the name %s is used by container %s, which does not belong to this session; remove or rename it."
             values = (container.hostname, self.agent, container.name, holder["Id"][:12])
+            message = _NEWER if self._is_newer(labels) else _STRANGER
             # What an ended session has left is removed by the next command.
             is_of_session = claims({"Names": [holder["Name"]], "Labels": labels})
             kind = ConflictError if is_of_session else TakenError
             raise kind(message % values, self.agent) from error
+
+    def _is_newer(self, labels: Json) -> bool:
+        """Whether the labels are of a later session of the same name and owner: a store that was restored does not know it."""
+        session, began = self.plan.session, str(labels.get(label.BEGAN) or "")
+        is_alike = (labels.get(label.OWNER), labels.get(label.NAME)) == (session.owner, session.name)
+        return is_alike and not flaw(labels) and float(began or 0) > session.began
 
     def _found(self, container: Container, listed: Dict[str, Json]) -> Json:
         if container.id not in listed:

@@ -15,8 +15,8 @@ from typing import Sequence, Tuple
 
 from .._core import label
 from .._core.constants import HOST
-from .._core.errors import StateError
-from .._core.model import Plan
+from .._core.errors import ConflictError, StateError
+from .._core.model import Container, Plan
 from .._core.reports import Agent
 from .._planning.allocation import Allocation, check_folders
 from .._planning.placement import Placement, Shortfall, host_places, rdma_places
@@ -63,6 +63,30 @@ def strangers(row: Row, plan: Plan, agents: Sequence[Agent], added: Sequence[str
         for agent, one in found
         if one.id not in known or (one.id in new and known[one.id] != (agent, one.data.get("spec")))
     )
+
+
+def affected(plan: Plan, request: Request) -> Sequence[Container]:
+    """The containers that a change to the sizes of the request needs: what a smaller session leaves may be on a lost agent."""
+    return plan.containers if _grows(plan.session.sizes, request) else resized(plan, request).containers
+
+
+_ON_LOST = {
+    "keep": "; or make it smaller by what that host has. session_on_lost of this session is keep: nothing else moves or ends it",
+    "relocate": ". Its session_on_lost is relocate: a pass over the queue moves its containers after %d s without an answer",
+    "end": ". Its session_on_lost is end: a pass over the queue ends it after %d s without an answer",
+}
+
+
+def check_reachable(row: Row, plan: Plan, containers: Sequence[Container], context: Context) -> None:
+    """A container is restored on its own agent only."""
+    reachable = {agent.name for agent in context.agents if agent.reachable}
+    lost = sorted({container.agent for container in containers} - reachable)
+    if not lost:
+        return
+    advice = _ON_LOST[plan.session.on_lost].replace("%d", str(plan.session.lost_after))
+    raise ConflictError(
+        f"Session {row.name} is degraded: {', '.join(lost)} cannot be reached; bring it back and run this again, or end the session "
+        f"with terminate.yml{advice}.", lost[0])  # fmt: skip
 
 
 def _without_strangers(row: Row, plan: Plan, context: Context) -> Context:

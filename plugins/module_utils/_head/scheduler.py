@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field, replace
-from typing import Collection, List, Mapping, Sequence, Tuple
+from typing import Collection, List, Mapping, Tuple
 
 from .._core import states
 from .._core.condition import as_planned
@@ -33,7 +33,7 @@ from .adoption import rebuilt_plan
 from .awaited import REPLACED, awaited, check_awaited
 from .listing import Observed
 from .losses import Moves, note_nodes, relocated, to_clean
-from .resizing import change_size, strangers
+from .resizing import affected, change_size, check_reachable, strangers
 from .row import Row, shown_holder, with_former
 from .store import Store
 from .transitions import catch_up, note_restart
@@ -130,7 +130,7 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
     missing, changes_size = _missing(moved, up), request.sizes != sizes
     # A controller that was lost may have left containers that run and do not name all members.
     is_lacking = bool(missing or changes_size or row.holder is not None or strangers(row, moved, context.agents))
-    _check_reachable(row, moved.containers if changes_size else missing, context)
+    check_reachable(row, moved, affected(moved, request) if changes_size else missing, context)
     dead = _missing(moved, {place for place, one in observed.items() if one.state in (*UP, *OTHERWISE)})
     restarts = bool(dead) and not changes_size and note_restart(store, row, context.agents, context.now)
     plan = with_next_command(store, row, moved, request, context)
@@ -178,16 +178,6 @@ def _repaired(
         added=added,
         removed=strangers(row, plan, context.agents, added),
     )
-
-
-def _check_reachable(row: Row, missing: Sequence[Container], context: Context) -> None:
-    """A container is restored on its own agent only."""
-    reachable = {agent.name for agent in context.agents if agent.reachable}
-    lost = sorted({container.agent for container in missing} - reachable)
-    if lost:
-        raise ConflictError(
-            "Session {} is degraded: {} cannot be reached; bring it back and run this again, or end the session with "
-            "terminate.yml.".format(row.name, ", ".join(lost)), lost[0])  # fmt: skip
 
 
 def _missing(plan: Plan, up: Collection[Tuple[str, str]]) -> List[Container]:

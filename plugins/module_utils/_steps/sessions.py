@@ -97,7 +97,7 @@ def _sessions(store: Store, rows: Sequence[Row], agents: Sequence[Agent], site: 
         }
         for row, session in zip(rows, list_sessions(rows, agents))
     ]
-    return [{**session, "explanation": what_happened(session)} for session in found]
+    return [{**session, "reason": what_happened(session)} for session in found]
 
 
 def _restarts(session: Json, now: float) -> Json:

@@ -71,7 +71,7 @@ def _time(seconds: float | None) -> str:
 
 def _reason(session: Json) -> str:
     gpus = gpu_use(session["measured"])
-    return "; ".join(filter(None, (session["explanation"], *limits_of(session), gpus and f"{gpus} in use")))
+    return "; ".join(filter(None, (session["reason"], *limits_of(session), gpus and f"{gpus} in use")))
 
 
 def _size(session: Json) -> str:

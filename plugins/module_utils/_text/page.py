@@ -116,7 +116,7 @@ def _times(session: Json) -> str:
 def _details(session: Json) -> Json:
     """What is shown on demand, below why a session is as it is; for one that only runs, below its image."""
     kind = "compute session" if session["kind"] == "compute" else f"cluster session, {session['mode']}"
-    reason = session["explanation"]
+    reason = session["reason"]
     facts = (
         ("Kind", kind),
         ("Image", session["image"] or "–"),

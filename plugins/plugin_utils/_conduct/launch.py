@@ -158,7 +158,7 @@ def _remove_launch(play: Play, placed: Placed, plan: Plan) -> Tuple[List[Json], 
     """Remove the containers and the network of a launch. Returns their logs, and the agents that may still hold something of it."""
     session, is_new = plan.session.id, placed.outcome == "placed"
     own = {"sessions": [session], "launch": plan.session.launch}
-    with play.phase("remove"):
+    with play.phase("undo"):
         logs = (
             play.tried_on_each(plan.agents, "logs.read", lambda _agent: {**_LOGS, "session": session}) if is_new else {}
         )

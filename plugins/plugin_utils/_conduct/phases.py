@@ -44,6 +44,7 @@ PHASES: Dict[str, Phase] = {
     "command": Phase("Running the command", "running the command"),
     "end": Phase("Ending the session", "ending the session"),
     "remove": Phase("Removing containers", "removing containers"),
+    "undo": Phase("Removing what this attempt created", "removing what this attempt created"),
     "fence": Phase("Removing lost agents from the Swarm", "removing lost agents from the Swarm"),
     "clean": Phase("Cleaning agents that are back", "cleaning agents that are back"),
     "examine": Phase("Examining the agents", "examining the agents"),

@@ -46,7 +46,7 @@ def test_a_sub_whose_host_is_powered_off_is_made_again_elsewhere(agents: Agents,
     after = running(agents, "moves")
     [listed] = agents.sessions(session_name="moves")
     assert {one["hostname"]: one["agent"] for one in listed["containers"] if one["state"] == "running"} == after
-    assert "what it had stored in its own files is gone" in listed["explanation"]
+    assert "what it had stored in its own files is gone" in listed["reason"]
     assert set(after) == set(before)
     assert lost not in after.values()
     assert {host: agent for host, agent in after.items() if host not in moving} == {

@@ -84,7 +84,6 @@ LISTED = {
             "state": "RUNNING",
             "turn": None,
             "reason": "",
-            "explanation": "",
         },
         {
             **COMMON,
@@ -93,7 +92,6 @@ LISTED = {
             "state": "PENDING",
             "turn": 2,
             "reason": "node1: needs 4 CPUs, 1 free",
-            "explanation": "node1: needs 4 CPUs, 1 free",
         },
         {
             **COMMON,
@@ -102,7 +100,6 @@ LISTED = {
             "state": "PENDING",
             "turn": 1,
             "reason": "waits",
-            "explanation": "waits",
         },
     ]
 }
@@ -143,7 +140,7 @@ def test_why_of_a_session_that_has_ended(
     sessions: list[tuple[str, float, str, str]], shown: str, playbook: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The live session of the name, else the one that has ended last."""
-    names = ("state", "created", "result", "explanation")
+    names = ("state", "created", "result", "reason")
     found = [{**ENDED, **dict(zip(names, one, strict=True))} for one in sessions]
     stand_in(playbook, 0, "session_info", {"sessions": found})
     assert main(["-i", "h", "why", "jobs"]) == 0

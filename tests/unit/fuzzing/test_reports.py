@@ -142,7 +142,7 @@ def head_reads(report: dict[str, Any]) -> None:
     list_groups(listed_agents, "alice")
     tables.agents_table(listed_agents)
     more = {"time_left": None, "turn": None}
-    tables.sessions_table([{**one, **more, "explanation": what_happened(one)} for one in sessions])
+    tables.sessions_table([{**one, **more, "reason": what_happened(one)} for one in sessions])
     for row in rows:
         with suppress(ComputeError):
             free = {one.name: free_of(one, held[one.name]["alice"]) for one in agents if one.reachable}

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from engine_lab import Shape
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import (
@@ -27,6 +28,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.containers
     refusal,
     required_action,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import AgentSettings
 
 PLAN = Shape(launch="now").plan()
 
@@ -225,3 +227,35 @@ def test_a_policy_can_permit_only_the_volumes_of_sessions_of_the_owner(
     assert (reason == "") == is_own, reason
     if not labels:
         assert reason.startswith("was not created by a session of alice")
+
+
+@pytest.mark.parametrize(
+    ("session", "began", "said"),
+    [
+        (
+            "train",
+            PLAN.session.began + 60,
+            "of a newer session of this name, which the store does not know: do not remove it",
+        ),
+        (PLAN.session.name, PLAN.session.began - 60, "which does not belong to this session; remove or rename it"),
+        ("other", PLAN.session.began + 60, "which does not belong to this session; remove or rename it"),
+    ],
+)
+def test_a_newer_session_of_the_same_name_is_not_to_be_removed(session: str, began: float, said: str) -> None:
+    """As after a copy of the store was restored that is older than that session."""
+    main = PLAN.main
+    changed = {
+        label.SESSION: "1b2c3d4e-0000-4000-8000-000000000001",
+        label.NAME: session,
+        label.BEGAN: str(began),
+    }
+
+    class Holding(Counting):
+        def create(self, name: str, _body: Any, _subject: str = "") -> str:
+            raise ConflictError(f"{name} is in use")
+
+        def inspect(self, _identity: str, _subject: str = "") -> dict[str, Any]:
+            return {"Id": "e" * 64, "Name": "/" + main.name, "Config": {"Labels": {**main.labels, **changed}}}
+
+    with pytest.raises(ConflictError, match=said):
+        launched(Holding())._create(main, AgentSettings())

@@ -231,14 +231,14 @@ def test_a_growth_beyond_the_containers_that_an_agent_may_have_says_so(
         launch(store, asked, context(*carried_out(agents, before), now=1010.0))
 
 
-def test_every_agent_of_the_session_must_answer(store: Store) -> None:
+def test_every_agent_of_a_session_that_grows_must_answer(store: Store) -> None:
     asked = request(cluster_size=3, cluster_mode="multi-node", per_agent=2)
     agents = (A, agent("b", cpus=8))
     before = running(store, asked, *agents)
     there = carried_out(agents, before)
     silent = (there[0], replace(there[1], reachable=False, containers=()))
     with pytest.raises(ConflictError, match="b cannot be reached"):
-        launch(store, replace(asked, size=2), context(*silent, now=1010.0))
+        launch(store, replace(asked, size=4), context(*silent, now=1010.0))
 
 
 def test_a_stranger_with_the_label_of_the_session_is_removed(store: Store) -> None:

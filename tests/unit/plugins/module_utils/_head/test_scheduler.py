@@ -90,11 +90,37 @@ def test_a_container_on_a_lost_agent_is_not_put_elsewhere(store: Store) -> None:
     lost = replace(there[1], reachable=False, reason="timed out", containers=())
     message = (
         "Session train is degraded: b cannot be reached; bring it back and run this again, or end the session with "
-        "terminate.yml."
+        "terminate.yml; or make it smaller by what that host has. session_on_lost of this session is keep: nothing else moves or "
+        "ends it."
     )
     for agents in ((there[0], lost), (there[0],)):
         with pytest.raises(ConflictError, match=exactly(message)):
             launch(store, asked, context(*agents))
+
+
+def test_a_session_gets_smaller_by_what_a_lost_agent_has(store: Store) -> None:
+    asked = request(cluster_size=5, cluster_mode="multi-node")
+    before = running(store, asked, A, B)
+    there = carried_out([A, B], before)
+    lost = replace(there[1], reachable=False, reason="timed out", containers=())
+    left = [one.hostname for one in before.containers if one.agent == "a"]
+    with pytest.raises(ConflictError, match="b cannot be reached"):
+        launch(store, request(cluster_size=len(left) + 1, cluster_mode="multi-node"), context(there[0], lost))
+    smaller = launch(store, request(cluster_size=len(left), cluster_mode="multi-node"), context(there[0], lost))
+    assert (smaller.verdict, smaller.missing, smaller.removed) == ("repair", (), ())
+    assert smaller.plan is not None
+    assert [one.hostname for one in smaller.plan.containers] == left
+    # What that host has left is removed when it is back.
+    back = launch(store, request(cluster_size=len(left), cluster_mode="multi-node"), context(*there, now=9000.0))
+    assert [agent for _name, agent in back.removed] == ["b"] * (5 - len(left))
+
+
+def test_a_refusal_says_what_becomes_of_a_session_on_a_lost_agent(store: Store) -> None:
+    asked = request(cluster_size=5, cluster_mode="multi-node", on_lost="end", lost_after=60)
+    there = carried_out([A, B], running(store, asked, A, B))
+    lost = replace(there[1], reachable=False, reason="timed out", containers=())
+    with pytest.raises(ConflictError, match="session_on_lost is end: a pass over the queue ends it after 60 s without"):
+        launch(store, asked, context(there[0], lost))
 
 
 @pytest.mark.parametrize(

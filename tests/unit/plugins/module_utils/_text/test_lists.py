@@ -75,7 +75,7 @@ WAITING: Json = {
 
 def table(rows: list[Json], *columns: Any, **width: int) -> list[str]:
     """The table of these rows, with the explanations that the head gives them."""
-    return sessions_table([{**row, "explanation": what_happened(row)} for row in rows], *columns, **width)
+    return sessions_table([{**row, "reason": what_happened(row)} for row in rows], *columns, **width)
 
 
 def test_the_table_of_sessions() -> None:

@@ -124,9 +124,7 @@ def _spoiled(value: Json) -> Json:
 
 
 def _spoiled_session(session: Json) -> Json:
-    texts = {
-        key: session[key] + HOSTILE for key in ("name", "owner", "image", "reason", "explanation", "mode", "group")
-    }
+    texts = {key: session[key] + HOSTILE for key in ("name", "owner", "image", "reason", "mode", "group")}
     containers = [
         {**one, "hostname": one["hostname"] + HOSTILE, "agent": one["agent"] + HOSTILE} for one in session["containers"]
     ]
