@@ -32,6 +32,7 @@ from .._docker.reports import (
     ignored_entries,
     image_entry,
     is_member,
+    is_relay,
     network_entry,
     published,
     relays_by_session,
@@ -149,7 +150,7 @@ def _host_report(options: Json) -> Json:
 def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     info = engine.info()
     everyone = engine.containers(everyone=True)
-    ours = [listed for listed in everyone if is_member(listed)]
+    ours = [listed for listed in everyone if engine.is_own(listed) and not is_relay(listed)]
     swarm = info.get("Swarm") or {}
     joined = swarm.get("LocalNodeState") == "active"
     limits = host.engine_limits(options["docker_host"])

@@ -13,6 +13,7 @@ from typing import Dict, List, Mapping, Set, Tuple
 
 from .exits import CHANGED, DETACHED, UNPUBLISHED
 from .model import Container, Plan
+from .names import container_names
 from .reports import ObservedContainer
 from .units import show_bytes, show_cpus
 
@@ -47,6 +48,10 @@ def difference(plan: Plan, container: Container, seen: ObservedContainer) -> Tup
         if fault:
             return place, fault
     limits = limit_faults(plan, container, seen.data.get("enforced") or {})
+    name = str(seen.data.get("engine_name") or "")
+    session = plan.session
+    if name and name not in container_names(session.owner, session.name, container.hostname, session.id):
+        limits = [f"the name {name} in place of {container.name}", *limits]
     return (CHANGED, f"has {', '.join(limits)}") if limits else ("", "")
 
 

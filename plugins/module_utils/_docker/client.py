@@ -18,7 +18,7 @@ from .._core.names import run_folder
 from .._core.parallel import run_all
 from .connection import AbsentError, Connection, LateError, UnreachableError, label_filter
 from .container_requests import ContainerRequests
-from .reports import container_entry, engine_name, is_ours
+from .reports import container_entry, engine_name, has_own_hostname, is_ours, may_be_renamed
 
 
 class NetworkRequests(Connection):
@@ -80,11 +80,18 @@ class Engine(ContainerRequests, NetworkRequests):
         with self._asking("list its containers") as client:
             listed = client.containers(all=True, filters=filters)
         self._unbounded.update(one["Id"] for one in listed if not (one.get("Labels") or {}).get(label.FOLDERS))
-        return [container for container in listed if everyone or is_ours(container)]
+        return [container for container in listed if everyone or self.is_own(container)]
+
+    def is_own(self, listed: Json) -> bool:
+        """Whether a container belongs to a session, also if someone has renamed it. Only such a container takes a request."""
+        if is_ours(listed) or not may_be_renamed(listed):
+            return is_ours(listed)
+        return has_own_hostname(listed, self.inspect(listed["Id"], engine_name(listed)))
 
     def members(self, session: str) -> Dict[str, Json]:
-        """The containers of a session by their ID in its plan."""
-        return {container["Labels"].get(label.CONTAINER, ""): container for container in self.containers(session)}
+        """The containers of a session by their ID in its plan. One with its own name comes before one that was renamed."""
+        found = sorted(self.containers(session), key=is_ours)
+        return {container["Labels"].get(label.CONTAINER, ""): container for container in found}
 
     def image(self, reference: str) -> Json | None:
         with self._asking(f"inspect image {reference}") as client:

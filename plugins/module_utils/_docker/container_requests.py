@@ -99,6 +99,10 @@ class ContainerRequests(Connection):
         with self._asking("stop it", subject) as client:
             client.stop(identity, timeout=grace)
 
+    def rename(self, identity: str, name: str, subject: str = "") -> None:
+        with self._asking(f"rename it to {name}", subject) as client:
+            client.rename(identity, name)
+
     def remove(self, identity: str, subject: str = "", deadline: float = math.inf) -> None:
         """Remove a container, running or not, with its anonymous volumes. It may be gone, or go at the request of another command.
 

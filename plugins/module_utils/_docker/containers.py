@@ -83,6 +83,7 @@ class AgentContainers:
         """Start the containers that do not run, and check that they still run a moment later."""
         listed, outcome = self._look()
         waiting = [container for container in self.mine if self._must_start(container, listed.get(container.id))]
+        self._rename(listed, outcome)
         self._set_limits(listed, outcome)
         for container in waiting:
             outcome.act(container.name, "started", "running")
@@ -108,6 +109,17 @@ class AgentContainers:
             return True
         is_kept = bool(self.plan.session.secrets)
         return is_kept and waits_for_secrets(self.engine, listed["Id"], container.id, container.hostname)
+
+    def _rename(self, listed: Dict[str, Json], outcome: ContainerChanges) -> None:
+        """Give the containers that someone has renamed their names again."""
+        for container in self.mine:
+            found = listed.get(container.id)
+            if found is None or claims(found):
+                continue
+            outcome.act(container.name, "renamed", state_of(found))
+            if not self.check:
+                self.engine.rename(found["Id"], container.name, container.hostname)
+                listed[container.id] = {**found, "Names": ["/" + container.name]}
 
     def _set_limits(self, listed: Dict[str, Json], outcome: ContainerChanges) -> None:
         """Give the limits of the plan to the containers that run here with others."""

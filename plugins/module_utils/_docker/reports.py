@@ -9,12 +9,12 @@ import json
 from typing import Any, Dict, Iterable, List, Sequence, Set
 
 from .._core import label
-from .._core.constants import MULTI_NODE, RELAY_ROLE
+from .._core.constants import HOST, MULTI_NODE, RELAY_ROLE
 from .._core.documents import Json, digest
 from .._core.exits import APART
 from .._core.forms import MADE, MAKER, UUID
 from .._core.model import Resources
-from .._core.names import container_names
+from .._core.names import container_names, network_name
 from .._core.report_rules import flaw, small_number
 
 # The states of a container that programs may run in.
@@ -68,6 +68,24 @@ def claims(listed: Json) -> bool:
     owner, session = labels.get(label.OWNER, ""), labels.get(label.NAME, "")
     names = container_names(owner, session, hostname_of(labels), labels[label.SESSION])
     return engine_name(listed) in ("", *names)
+
+
+def may_be_renamed(listed: Json) -> bool:
+    """Whether a container can be a renamed one of a session: it was created on the network of its session or of its agent."""
+    labels = listed.get("Labels") or {}
+    if not labels.get(label.SESSION) or claims(listed) or flaw(labels):
+        return False
+    own = network_name(labels.get(label.OWNER, ""), labels.get(label.NAME, ""), labels[label.SESSION])
+    return (listed.get("HostConfig") or {}).get("NetworkMode") in (own, HOST)
+
+
+def has_own_hostname(listed: Json, inspected: Json | None) -> bool:
+    """Whether a container has the hostname that the collection gives it: the engine's own in a relay.
+
+    A container that someone has made of an image of a session has the labels of that image, and another hostname.
+    """
+    found = ((inspected or {}).get("Config") or {}).get("Hostname")
+    return bool(found == (listed["Id"][:12] if is_relay(listed) else hostname_of(listed["Labels"])))
 
 
 def ignored_entries(everyone: Iterable[Json]) -> List[Json]:

@@ -71,22 +71,24 @@ def test_dead_and_removed(controller: Controller, session: Session) -> None:
 def test_what_a_user_of_the_engine_has_changed_is_seen_and_brought_back(
     controller: Controller, session: Session
 ) -> None:
-    """Away from the network, at another address, and with another limit: the ports and the interface come back, too."""
+    """Away from the network, at another address, with another limit and name: the ports and the interface come back, too."""
     before, client = session.containers(), controller.client
     [network] = before["main1"]["NetworkSettings"]["Networks"]
     for host in ("main1", "sub1"):
         client.disconnect_container_from_network(before[host]["Id"], network, force=True)
     client.connect_container_to_network(before["sub1"]["Id"], network)
     client.update_container(before["sub2"]["Id"], cpu_shares=None, mem_limit="96m", memswap_limit="96m")
+    client.rename(before["sub2"]["Id"], "renamed-by-a-user")
     [listed] = [one for one in controller.sessions() if one["name"] == "mends"]
     assert listed["degraded"] == ["main1", "sub1", "sub2"]
     faults = [one["fault"] for one in listed["containers"]]
     assert faults[0] == "is not on the network of the session"
     assert faults[1].startswith("has the address ")
-    assert faults[2].startswith("has 96m memory in place of ")
+    assert faults[2].startswith(f"has the name renamed-by-a-user in place of {before['sub2']['Name'][1:]}, 96m memory")
     assert "RUNNING, main1, sub1, sub2 brought back" in again(controller).check().text
     after = session.containers()
     assert {host: identity(one) for host, one in after.items()} == {host: identity(one) for host, one in before.items()}
+    assert after["sub2"]["Name"] == before["sub2"]["Name"]
     assert after["sub2"]["HostConfig"]["Memory"] == before["sub2"]["HostConfig"]["Memory"]
     assert after["sub2"]["State"]["StartedAt"] == before["sub2"]["State"]["StartedAt"]
     assert session.say("main1", "ssh sub1 ssh sub2 ssh main1 ls /sys/class/net").split() == ["eth0", "lo"]

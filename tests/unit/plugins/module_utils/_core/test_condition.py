@@ -52,6 +52,7 @@ def test_a_report_without_what_is_compared_has_no_fault() -> None:
         ({"address": "10.9.9.9"}, "detached", f"has the address 10.9.9.9 in place of {MAIN.address}"),
         ({"address": ""}, "detached", f"has the address none in place of {MAIN.address}"),
         ({"published": []}, "unpublished", f"does not publish port {MAIN.ports[0].host_port}"),
+        ({"engine_name": "mine"}, "changed", f"has the name mine in place of {MAIN.name}"),
         ({"enforced": {"millicpus": 500}}, "changed", "has 0.5 CPUs in place of 2"),
         ({"enforced": {"millicpus": 0}}, "changed", "has unlimited CPUs in place of 2"),
         ({"enforced": {"memory": 1 << 29}}, "changed", "has 512m memory in place of 1g"),

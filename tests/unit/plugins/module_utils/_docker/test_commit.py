@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import io
@@ -287,6 +288,18 @@ def test_a_home_that_cannot_be_locked_stops_no_copy(monkeypatch: pytest.MonkeyPa
         assert not is_held
     commit.sweep(engine, "alice")
     assert engine.removed == []
+
+
+def test_a_file_system_without_locks_holds_up_no_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a lock that another process holds is waited for."""
+
+    def refused(_file: object, _how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    engine, origin = Engine(export("usr/new")), commit.Origin("c0ffee", BASE, False, 3000)
+    commit.make(engine, WANTED, origin, commit.Written())
+    assert engine.images["team/train:2"]
 
 
 @pytest.mark.parametrize("cut", [1024, 1023, 512, 2048, 1500])

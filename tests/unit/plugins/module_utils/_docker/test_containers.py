@@ -71,15 +71,24 @@ class Counting(Engine):
     def __init__(self, ends: dict[str, Any] | None = None) -> None:
         self.states = {one.id: "created" for one in PLAN.containers}
         self.ends = ends
+        self.names: dict[str, str] = {}
         self.asked: Counter[str] = Counter()
 
     def containers(self, session: str = "", everyone: bool = False) -> list[dict[str, Any]]:
         self.asked["list"] += 1
         return [
-            {"Id": one.id, "Names": ["/" + one.name], "State": self.states[one.id], "Labels": dict(one.labels)}
+            {
+                "Id": one.id,
+                "Names": ["/" + self.names.get(one.id, one.name)],
+                "State": self.states[one.id],
+                "Labels": dict(one.labels),
+            }
             for one in PLAN.containers
             if one.id in self.states
         ]
+
+    def rename(self, identity: str, name: str, subject: str = "") -> None:
+        self.names[identity] = name
 
     def start(self, identity: str, subject: str = "") -> None:
         self.asked["start"] += 1
@@ -108,6 +117,16 @@ def test_containers_that_run_are_told_by_the_list_alone(bootstrap: str, paths: i
     outcome = launched(engine, bootstrap).started()
     assert [one["state"] for one in outcome.containers] == ["running"] * 3
     assert (engine.asked["start"], engine.asked["inspect"], engine.asked["path"]) == (3, 0, paths)
+
+
+@pytest.mark.parametrize("state", ["running", "exited"])
+def test_a_container_that_was_renamed_gets_its_name_again(state: str) -> None:
+    engine = Counting()
+    engine.states = dict.fromkeys(engine.states, state)
+    engine.names = {PLAN.main.id: "mine"}
+    outcome = launched(engine).started()
+    assert {"name": PLAN.main.name, "action": "renamed"} in outcome.actions
+    assert (engine.names, outcome.containers[0]["engine_name"]) == ({PLAN.main.id: PLAN.main.name}, PLAN.main.name)
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import (
+    Removal,
     mounted,
     remove_containers,
     sort_volumes,
@@ -67,3 +72,49 @@ def test_a_removal_that_never_succeeds_ends_at_the_deadline_of_its_caller() -> N
     with pytest.raises(ConflictError, match=r"main1: .* already in progress"):
         remove_containers(engine, [{"Id": "e", "Names": ["/main1"]}], deadline_in(0))
     assert engine.asked == 1
+
+
+class Listing(Engine):
+    """An engine with one container, whose list does not have its hostname."""
+
+    def __init__(self, listed: dict[str, Any], hostname: str) -> None:
+        self.listed, self.hostname, self.removed, self._unbounded = listed, hostname, [], set()
+        self.agent, self._timeout = "a", 1
+
+    @contextmanager
+    def _asking(self, what: str, subject: str = "") -> Iterator[Any]:
+        client = SimpleNamespace(
+            containers=lambda **_options: [] if self.removed else [self.listed],
+            inspect_container=lambda _identity: {"Config": {"Hostname": self.hostname}},
+            remove_container=lambda identity, **_options: self.removed.append(identity),
+            volumes=lambda **_options: {},
+        )
+        yield client
+
+
+RENAMED = [
+    ("renamed", "main1", {}, True),
+    ("on the network of the agent", "main1", {"NetworkMode": "host"}, True),
+    ("of an image of the session", "c0ffee", {}, False),
+    ("of an image of the session, elsewhere", "main1", {"NetworkMode": "bridge"}, False),
+    ("a relay", "0123456789ab", {"role": "relay"}, True),
+]
+
+
+@pytest.mark.parametrize(("case", "hostname", "other", "is_removed"), RENAMED, ids=[case[0] for case in RENAMED])
+def test_a_renamed_container_goes_with_its_session(
+    case: str, hostname: str, other: dict[str, str], is_removed: bool
+) -> None:
+    made = plan(request())
+    labels = {**made.main.labels, **({label.ROLE: other["role"]} if "role" in other else {})}
+    listed = {
+        "Id": "0123456789abcdef",
+        "Names": ["/somebody-renamed-me"],
+        "State": "exited",
+        "Labels": labels,
+        "HostConfig": {"NetworkMode": other.get("NetworkMode", made.network.name)},
+    }
+    engine = Listing(listed, hostname)
+    outcome = Removal(engine, [made.session.id], "", 1).carry_out(check=False)
+    assert engine.removed == (["0123456789abcdef"] if is_removed else [])
+    assert outcome.actions == ([{"name": "somebody-renamed-me", "action": "removed"}] if is_removed else [])
