@@ -86,12 +86,17 @@ class Store:
             self._db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None)
         self._db.text_factory, self._db.row_factory = bytes, as_text
         self._check_version()
+        # What is opened to be read may be of an earlier release: each of its transactions, which change nothing, begins with all tables.
+        self._is_completed = not is_whole
         if is_whole:
             return
         with self.transaction():
-            for statement in SCHEMA:
-                self._db.execute(statement)
+            self._complete()
             self._db.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _complete(self) -> None:
+        for statement in SCHEMA:
+            self._db.execute(statement)
 
     def _check_version(self) -> None:
         """Refuse a store that a newer release has written: this one would write back less than it has found."""
@@ -142,6 +147,8 @@ class Store:
         with self._errors():
             self._db.execute("BEGIN IMMEDIATE")
             try:
+                if not self._is_completed:
+                    self._complete()
                 yield self
             except BaseException:
                 if self._db.in_transaction:

@@ -259,3 +259,28 @@ def test_a_process_killed_inside_a_transaction_leaves_nothing_of_it(
         assert [(one.name, one.state, one.reason) for one in opened.live()] == [("train", "PENDING", "requested")]
         assert len(opened.history("id-alice-train")) == 1
     opened.close()
+
+
+# A store of the first release has these.
+FIRST = ("session", "history")
+
+
+@pytest.mark.parametrize("kind", ["read", "check mode", "full disk"])
+def test_reading_a_store_of_an_earlier_release(kind: str, folder: Path) -> None:
+    """Each table that it lacks is there for one transaction, and the file stays as it was."""
+    one = row()
+    with Store.opened(str(folder)) as store:
+        store.add(one, 1.0, "requested")
+        tables = {name for (name,) in store.query("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for table in sorted(tables.difference(FIRST)):
+            store.execute(f"DROP TABLE {table}")
+    before = everything(folder)
+    found = Store.copy(str(folder)) if kind == "full disk" else Store(str(folder), read_only=True)
+    with found.transaction(keep=kind == "full disk"):
+        assert found.states() == {one.id: "PENDING"}
+        for table in sorted(tables):
+            assert found.query(f"SELECT count(*) FROM {table}") == [(int(table in FIRST),)]
+        if kind != "read":
+            found.change(found.need(one.id), "CANCELLED", 2.0, "ended")
+    found.close()
+    assert everything(folder) == before
