@@ -55,7 +55,8 @@ def awaited(
             return Awaited(since, failure=(name, reason))
         if result != SUCCESS:
             waits.append(f"{name}, which is {other.state}")
-        since = max(since, other.changed)
+        # It has happened, even if the clock of this host was ahead then.
+        since = max(since, min(other.changed, now))
     reason = f"waits for the success of {' and of '.join(waits)}" if waits else ""
     return Awaited(since, reason)
 

@@ -86,7 +86,7 @@ class Store:
             self._db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None)
         self._db.text_factory, self._db.row_factory = bytes, as_text
         self._check_version()
-        # What is opened to be read may be of an earlier release: each of its transactions, which change nothing, begins with all tables.
+        # What is opened to be read may be of an earlier release: each of its transactions, which change nothing, completes it.
         self._is_completed = not is_whole
         if is_whole:
             return

@@ -27,7 +27,7 @@ from .kept_logs import keep_logs
 from .listing import list_sessions
 from .row import Row
 from .store import DamagedStoreError, FullStoreError, Store
-from .upkeep import adopt, cancel_old, expire, give_up, is_lost, keep_pass, removable
+from .upkeep import adopt, cancel_old, correct_times, expire, give_up, is_lost, keep_pass, removable
 
 # How often a launch chooses another subnet, other ports and other names: something may be wrong with the agent.
 _MOST_RETRIES = 3
@@ -154,6 +154,7 @@ def _note_ends(store: Store, row: Row, change: Change) -> str:
 def catch_up(store: Store, agents: Sequence[Agent], site: SitePolicy, now: float, takeover: str = "") -> None:
     """Adopt sessions, give up the launches of lost controllers, and end the sessions that are over or wait in vain."""
     adopt(store, agents, now)
+    correct_times(store, now)
     expire(store, now, takeover)
     end_over(store, agents, now)
     cancel_old(store, site, now)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from dataclasses import replace
 from typing import Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
 from .._core import states
@@ -32,6 +33,9 @@ LONGEST_LEASE = 7 * _DAY
 _LOOKS = f"""SELECT rowid, id, state, (plan = 'null' OR instr(plan, id)) AND (request || plan = 'nullnull' OR
     (instr(request || plan, printf('"%s"', name)) AND instr(request || plan, printf('"%s"', owner))))
     FROM session WHERE {LIVE_ROWS}"""
+_TIMES = "CAST(created AS REAL), CAST(changed AS REAL)"
+# Times that cannot be count as 0.
+_IN_FUTURE = f"SELECT id FROM session WHERE {LIVE_ROWS} AND max({_TIMES}) > ? AND max({_TIMES}) < 1e11"
 RESTORED = "its record in the store was damaged, and is restored"
 # The last entry of a history describes its session's state, so this entry comes first.
 _FIRST_ENTRY = "INSERT INTO history (rowid, session, time, before, after, reason) SELECT min(rowid) - 1, ?, ?, ?, ?, ? FROM history"
@@ -83,6 +87,21 @@ def _forget_unseen(store: Store, agents: Sequence[Agent]) -> None:
         for row in store.live({states.RUNNING}):
             if row.request is None and row.plan is None and row.id not in seen:
                 store.forget(row)
+
+
+def correct_times(store: Store, now: float) -> None:
+    """What has happened to a live session lies in the past, also if the clock of this host was ahead then.
+
+    It would else wait until that time, or outlive its lifetime by as much.
+    """
+    for (session_id,) in store.query(_IN_FUTURE, (now,)):
+        row = store.get(session_id)
+        if row is None:
+            continue
+        row.created, row.changed = min(row.created, now), min(row.changed, now)
+        if row.plan and row.plan.session.began > now:
+            row.plan = replace(row.plan, session=replace(row.plan.session, began=now))
+        store.save(row)
 
 
 def expire(store: Store, now: float, takeover: str = "") -> None:

@@ -239,3 +239,31 @@ def test_a_session_that_others_wait_for_stays_in_the_history(store: Store) -> No
     assert expired(store, [A], 1e9, days=1) == []
     ask(store, "train", now=1300.0, after=["prep"])
     assert len(expired(store, [A], 1e9, days=1)) == 1
+
+
+AHEAD = 1000.0 + 86400
+
+
+def test_a_session_that_was_requested_while_the_clock_was_ahead_starts(store: Store) -> None:
+    ask(store, "train", now=AHEAD, agents=(agent("a", cpus=0),))
+    assert fitting(store, 1100.0) == ["train"]
+    ask(store, "night", now=AHEAD, not_before=600, agents=(agent("a", cpus=0),))
+    assert fitting(store, 1200.0) == ["train"]
+    assert fitting(store, 1799.0) == ["train"]
+    assert fitting(store, 1800.0) == ["train", "night"]
+
+
+def test_a_session_starts_after_one_that_ended_while_the_clock_was_ahead(store: Store) -> None:
+    running(store, PREP, A)
+    ask(store, "train", now=1050.0, after=["prep"])
+    end(store, "prep", "SUCCESS", now=AHEAD)
+    assert fitting(store, 1100.0) == ["train"]
+
+
+def test_a_lifetime_that_began_while_the_clock_was_ahead_counts_from_its_correction(store: Store) -> None:
+    running(store, request(name="train", lifetime=600), A, now=AHEAD)
+    for now, began in ((1100.0, 1100.0), (1500.0, 1100.0)):
+        decide(store, "alice", (), context(A, now=now))
+        row = row_of(store, "train")
+        assert row.plan is not None
+        assert (row.plan.session.began, row.created, row.changed) == (began, began, began)
