@@ -275,7 +275,7 @@ PROBE = {
 # What a decision of the head always has, and what else.
 DECIDED = Whole(outcome=matching("placed|pending|failed|running|repair|held"), session=Whole(id=UUID, name=a_line))
 RECORDED = Whole(session=Whole(id=UUID, name=a_line, state=a_line))
-_FENCED = by_name(AGENT, Whole(sessions=[UUID], rejoins=a_flag))
+_FENCED = by_name(AGENT, Whole(sessions=[UUID], rejoins=a_flag, swarm=a_line))
 DECISION = {
     "session": {"launch": a_line, "holder": or_none({"machine": a_line, "pid": whole(1 << 31)})},
     "reason": a_text,
@@ -300,6 +300,7 @@ LOSSES = {
             action=matching("end|relocate|stay"),
             reason=a_text,
             nodes=by_name(AGENT, a_line),
+            swarms=by_name(AGENT, a_line),
             shared=a_flag,
         )
     ],

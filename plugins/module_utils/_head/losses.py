@@ -38,6 +38,7 @@ def note_agents(store: Store, agents: Iterable[Agent], now: float) -> None:
     for agent in agents:
         if agent.reachable:
             store.execute("INSERT OR REPLACE INTO agent VALUES (?, ?, NULL)", (agent.name, agent.node))
+            _note_swarm(store, agent)
         else:
             store.execute("INSERT OR IGNORE INTO agent VALUES (?, '', NULL)", (agent.name,))
             store.execute("UPDATE agent SET silent = min(ifnull(silent, ?), ?) WHERE name = ?", (now, now, agent.name))
@@ -47,8 +48,21 @@ def note_nodes(store: Store, agents: Iterable[Agent]) -> None:
     """Note the nodes of agents that answer: a launch places containers on them, and the next pass may come after their loss."""
     known = _nodes(store)
     for agent in agents:
+        if agent.reachable:
+            _note_swarm(store, agent)
         if agent.reachable and agent.node and known.get(agent.name) != agent.node:
             store.execute("INSERT OR REPLACE INTO agent VALUES (?, ?, NULL)", (agent.name, agent.node))
+
+
+def _note_swarm(store: Store, agent: Agent) -> None:
+    if agent.node and agent.swarm:
+        store.execute("INSERT OR IGNORE INTO node VALUES (?, ?)", (agent.node, agent.swarm))
+
+
+def _swarm_of(store: Store, node: str) -> str:
+    """The Swarm of a node, whose managers alone know whether it is lost; empty if it is not known."""
+    found = store.query("SELECT swarm FROM node WHERE id = ?", (node,))
+    return str(found[0][0]) if found else ""
 
 
 def _nodes(store: Store) -> Dict[str, str]:
@@ -83,7 +97,8 @@ def _action(
     store: Store, row: Row, plan: Plan, lost: Sequence[str], agents: Sequence[Agent], nodes: Mapping[str, str]
 ) -> Json:
     request, action, reason = row.request, plan.session.on_lost, describe_loss(plan, lost)
-    shown = {**picked(row, "id", "name", "owner"), "action": action, "reason": reason, "nodes": {}, "shared": False}
+    shown = {**picked(row, "id", "name", "owner"), "action": action, "reason": reason}
+    shown = {**shown, "nodes": {}, "swarms": {}, "shared": False}
     if action != RELOCATE or request is None:
         return shown
     places = _places(store, row, plan, request, lost, agents)
@@ -94,7 +109,8 @@ def _action(
     is_shared = plan.network.driver == "overlay"
     if is_shared:
         _fence(store, lost, "", nodes)
-    return {**shown, "nodes": {name: nodes.get(name, "") for name in lost}, "shared": is_shared}
+    own = {name: nodes.get(name, "") for name in lost}
+    return {**shown, "nodes": own, "swarms": {name: _swarm_of(store, own[name]) for name in lost}, "shared": is_shared}
 
 
 def relocated(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Tuple[Plan, Moves]:
@@ -150,14 +166,14 @@ def fenced_agents(store: Store, session: str) -> List[str]:
 
 
 def to_clean(store: Store, agents: Iterable[Agent]) -> Dict[str, Json]:
-    """The fenced agents that answer again: the sessions to remove there, and whether they must join their Swarm again."""
+    """The fenced agents that answer again: the sessions to remove there, and whether they must join their Swarm again, and which."""
     by_name = {agent.name: agent for agent in agents if agent.reachable}
     found: Dict[str, Json] = {}
     for name, session, node in store.query("SELECT agent, session, node FROM fence ORDER BY agent, session"):
         agent = by_name.get(name)
         if agent is not None:
             is_out = bool(node) and not (agent.swarm or agent.managers)
-            entry = found.setdefault(name, {"sessions": [], "rejoins": is_out})
+            entry = found.setdefault(name, {"sessions": [], "rejoins": is_out, "swarm": _swarm_of(store, node)})
             entry["sessions"] += [session] if UUID(session) else []
     return found
 

@@ -62,6 +62,8 @@ SCHEMA = (
 )""",
     # Since when an agent has not answered, null if it has, and its node of the Swarm.
     "CREATE TABLE IF NOT EXISTS agent (name TEXT PRIMARY KEY, node TEXT NOT NULL, silent REAL)",
+    # The Swarm of each node that was ever seen. A node has an ID of its own in each Swarm.
+    "CREATE TABLE IF NOT EXISTS node (id TEXT PRIMARY KEY, swarm TEXT NOT NULL)",
     # Agents that may still have old containers of a session that has moved; without a session, a node that the Swarm has removed.
     """CREATE TABLE IF NOT EXISTS fence (
     agent TEXT NOT NULL, session TEXT NOT NULL, node TEXT NOT NULL, PRIMARY KEY (agent, session)

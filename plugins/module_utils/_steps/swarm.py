@@ -72,16 +72,19 @@ def remove_nodes(agent: Agent, nodes: Sequence[str], deadline: int = 60) -> Json
     return {"changed": bool(changed), "nodes": changed}
 
 
-def fence(agent: Agent, nodes: Mapping[str, str], removes: bool, deadline: int = 60) -> Json:
+def fence(agent: Agent, nodes: Mapping[str, str], removes: bool, swarm_id: str = "", deadline: int = 60) -> Json:
     """Make sure that the Swarm has lost these nodes, by the name of their agent. The agent is a manager.
 
+    A node that is not in its list has been removed, if it was of this Swarm: a manager of another one knows nothing about it.
     With C(removes), the Swarm removes them: only then it gives the addresses of their containers to others, and a node that comes back
     connects no container to an overlay network before it has joined again.
     """
     engine = agent.connect(swarm.SwarmEngine)
     listed = engine.nodes()
+    is_own = all(node in listed for node in nodes.values()) or swarm.membership(engine)["cluster_id"] == swarm_id
+    absent = "down" if is_own else "not in the list, which may be that of another Swarm"
     for name, node in sorted(nodes.items()):
-        state = str((listed[node].get("Status") or {}).get("State")) if node in listed else "down"
+        state = str((listed[node].get("Status") or {}).get("State")) if node in listed else absent
         if not node or state != "down":
             found = f"its node is {state}" if node else "its node is unknown"
             message = "%s does not answer, but for the Swarm of %s %s: its containers may still run, so they are not made elsewhere."

@@ -16,6 +16,10 @@ from .reports import Reports
 
 _NOT_CLEANED = "What sessions have left on %s was not removed: %s The next pass tries again."
 _NO_WITNESS = "No manager of a Swarm answers to confirm that the lost host is down, so no container is made elsewhere"
+_OTHER_WITNESS = (
+    "The managers that answer are of another Swarm than the lost host, and cannot confirm that it is down, "
+    "so no container is made elsewhere"
+)
 _UNFENCED = "; if you know that its containers have ended, set session_relocate_unfenced: true for a pass."
 _REMEDY = "run `docker swarm leave --force` there, and then provision_agents.yml."
 
@@ -25,14 +29,17 @@ def fence(play: Play, reports: Reports, loss: Json, *, unfenced: bool = False) -
 
     With ``unfenced``, a session on one host moves without that: the user knows that its containers have ended.
     """
-    manager = _manager(reports)
-    if not manager and unfenced and not loss["shared"]:
-        return
-    if not manager:
-        raise StateError(_NO_WITNESS + ("." if loss["shared"] else _UNFENCED), play.head)
-    with play.phase("fence"):
-        options = {"nodes": loss["nodes"], "removes": bool(loss["shared"])}
-        play.on(manager, "swarm.fence", options)
+    swarms = {name: str(loss["swarms"].get(name) or "") for name in loss["nodes"]}
+    managers = {swarm: _manager(reports, swarm) for swarm in sorted(set(swarms.values()))}
+    if not all(managers.values()) and (loss["shared"] or not unfenced):
+        why = _OTHER_WITNESS if any(one.reachable and one.manager for one in reports.statuses) else _NO_WITNESS
+        raise StateError(why + ("." if loss["shared"] else _UNFENCED), play.head)
+    for swarm, manager in managers.items():
+        nodes = {name: node for name, node in loss["nodes"].items() if swarms[name] == swarm}
+        options = {"nodes": nodes, "swarm_id": swarm, "removes": bool(loss["shared"])}
+        if manager:
+            with play.phase("fence"):
+                play.on(manager, "swarm.fence", options)
 
 
 def clean(play: Play, reports: Reports, fenced: Mapping[str, Json]) -> None:
@@ -54,7 +61,7 @@ def _fenced_now(play: Play, reports: Reports, agent: str, found: Json) -> Json:
     if not now:
         return {}
     sessions = [one for one in found["sessions"] if one in now["sessions"]]
-    return {"sessions": sessions, "rejoins": found["rejoins"] and now["rejoins"]}
+    return {"sessions": sessions, "rejoins": found["rejoins"] and now["rejoins"], "swarm": now["swarm"]}
 
 
 def _clean(play: Play, reports: Reports, agent: str, found: Json) -> None:
@@ -66,7 +73,7 @@ def _clean(play: Play, reports: Reports, agent: str, found: Json) -> None:
     # None leaves a Swarm because the store says so: an agent that answers says itself that it is in none.
     known = [one for one in reports.statuses if one.name == agent and one.reachable]
     rejoins = bool(found["rejoins"]) and any(not (one.swarm or one.managers) for one in known)
-    node = _rejoin(play, reports, agent) if rejoins else ""
+    node = _rejoin(play, reports, agent, str(found["swarm"])) if rejoins else ""
     play.on_head("queue.cleaned", {"agent": agent, "sessions": sessions, "node": node})
     removed = "its old containers of sessions that have moved are removed" if sessions else ""
     joined = "it has joined its Swarm again" if rejoins else ""
@@ -74,14 +81,14 @@ def _clean(play: Play, reports: Reports, agent: str, found: Json) -> None:
         play.show([f"{agent} is back: {', and '.join(filter(None, (removed, joined)))}."])
 
 
-def _rejoin(play: Play, reports: Reports, agent: str) -> str:
+def _rejoin(play: Play, reports: Reports, agent: str, swarm: str) -> str:
     """Join again, and return the ID of the new node.
 
     The Swarm has removed the node. What other sessions still run there on overlay networks is cut off: it is stopped first.
     """
-    lead = _manager(reports)
+    lead = _manager(reports, swarm)
     if not lead:
-        raise StateError(f"No manager of the Swarm answers: {_REMEDY}", agent)
+        raise StateError(f"No manager of its Swarm answers: {_REMEDY}", agent)
     cut_off = _sessions_on_overlays(reports, agent)
     if cut_off:
         play.on(agent, "containers.stopped", {"sessions": cut_off})
@@ -102,6 +109,9 @@ def _sessions_on_overlays(reports: Reports, agent: str) -> List[str]:
     return sorted(overlays)
 
 
-def _manager(reports: Reports) -> str:
-    """A manager that answers; empty without one."""
-    return next((agent.name for agent in reports.statuses if agent.reachable and agent.manager), "")
+def _manager(reports: Reports, swarm: str) -> str:
+    """A manager of a Swarm that answers; empty without one. If it is not known which Swarm, all managers must be of one."""
+    found = {agent.name: agent.swarm for agent in reports.statuses if agent.reachable and agent.manager}
+    if not swarm and len(set(found.values())) > 1:
+        return ""
+    return next((name for name, own in found.items() if swarm in ("", own)), "")

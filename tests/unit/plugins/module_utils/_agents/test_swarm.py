@@ -16,6 +16,7 @@ from docker.errors import NotFound
 from ansible_collections.cluster.compute.plugins.module_utils._agents import swarm
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import AbsentError
+from ansible_collections.cluster.compute.plugins.module_utils._steps import swarm as steps
 
 SLOW = (
     "The engine of a2 could not join the Swarm of 192.0.2.1:2377: Timeout was reached before node joined. The attempt to join "
@@ -81,3 +82,24 @@ def test_a_node_that_another_command_removes_meanwhile_gets_no_role(monkeypatch:
     monkeypatch.setattr(engine, "_borrow", lambda: client)
     with pytest.raises(AbsentError, match="could not make node n2 a manager: node n2 not found"):
         swarm.set_roles(engine, ["n2"], "manager", time.monotonic() + 600, check=False)
+
+
+@pytest.mark.parametrize(
+    ("listed", "known", "refusal"),
+    [
+        ({"n2": {"Status": {"State": "down"}}}, "", ""),
+        ({"n2": {"Status": {"State": "ready"}}}, "c", "its node is ready"),
+        ({}, "c", ""),
+        ({}, "other", "its node is not in the list, which may be that of another Swarm"),
+        ({}, "", "its node is not in the list, which may be that of another Swarm"),
+    ],
+)
+def test_only_the_swarm_of_a_node_says_that_it_is_removed(listed: Any, known: str, refusal: str) -> None:
+    engine = Joining("active")
+    engine.nodes = lambda: listed  # type: ignore[method-assign]
+    manager = SimpleNamespace(name="a1", connect=lambda _kind: engine, check=False)
+    if not refusal:
+        assert steps.fence(manager, {"a2": "n2"}, removes=False, swarm_id=known)["changed"] is False  # type: ignore[arg-type]
+        return
+    with pytest.raises(StateError, match=refusal):
+        steps.fence(manager, {"a2": "n2"}, removes=False, swarm_id=known)  # type: ignore[arg-type]

@@ -171,7 +171,9 @@ def test_a_damaged_fence_stops_no_pass(path: Path) -> None:
     with Store.opened(head.directory) as store:
         for session in ("x", SESSION):
             store.execute("INSERT INTO fence VALUES ('a', ?, '')", (session,))
-    assert keep_up(head, "alice", REPORTS, 30, "1G")["fenced"] == {"a": {"sessions": [SESSION], "rejoins": False}}
+    assert keep_up(head, "alice", REPORTS, 30, "1G")["fenced"] == {
+        "a": {"sessions": [SESSION], "rejoins": False, "swarm": ""}
+    }
 
 
 @pytest.mark.parametrize(

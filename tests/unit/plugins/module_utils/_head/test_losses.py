@@ -85,9 +85,9 @@ def lost(store: Store, wanted: Request, *rest: Agent, now: float = 2000.0) -> tu
 def test_the_containers_of_a_lost_agent_get_new_places_and_stay_what_they_are(store: Store) -> None:
     wanted = asked()
     made, reports = lost(store, wanted, C)
-    assert [(one["action"], one["nodes"], one["shared"]) for one in losses(store, reports, "alice", 2000.0)] == [
-        ("relocate", {"b": "node-b"}, True)
-    ]
+    [loss] = losses(store, reports, "alice", 2000.0)
+    assert (loss["action"], loss["nodes"], loss["swarms"]) == ("relocate", {"b": "node-b"}, {"b": "swarm1"})
+    assert loss["shared"]
     decision = launch(store, wanted, context(*reports, now=2000.0, relocates=True))
     moved = plan_of(decision)
     assert (decision.verdict, decision.moves, decision.missing) == ("repair", (("sub2", "b", "c"),), ("sub2",))
@@ -162,7 +162,7 @@ def test_an_agent_that_is_back_is_cleaned_and_does_not_count_before(store: Store
     [listed] = list_sessions([row_of(store)], now)
     assert listed["degraded"] == []
     assert to_clean(store, reports) == {}
-    assert to_clean(store, now) == {"b": {"sessions": [made.session.id], "rejoins": True}}
+    assert to_clean(store, now) == {"b": {"sessions": [made.session.id], "rejoins": True, "swarm": "swarm1"}}
     assert to_clean(store, (replace(back, swarm="swarm1"),))["b"]["rejoins"] is False
     lift(store, "b", [made.session.id])
     assert (to_clean(store, now), fenced_agents(store, made.session.id)) == ({}, [])
@@ -240,3 +240,17 @@ def test_a_launch_and_a_return_note_the_node_that_the_swarm_must_have_lost(store
     assert nodes()["b"] == "node-b"
     launch(store, request(name="other"), context(A, replace(B, node="newer"), C, now=3000.0))
     assert nodes() == {"a": "node-a", "b": "newer", "c": "node-c"}
+
+
+def test_the_swarm_of_a_node_stays_known(store: Store) -> None:
+    """A worker knows its Swarm by a manager that answers. Another Swarm gives the agent another node."""
+
+    def swarms() -> dict[str, str]:
+        return dict(store.query("SELECT id, swarm FROM node"))
+
+    note_agents(store, [B], 10.0)
+    note_agents(store, [replace(B, swarm="")], 20.0)
+    launch(store, request(name="other"), context(replace(B, node="newer", swarm=""), now=30.0))
+    assert swarms() == {"node-b": "swarm1"}
+    launch(store, request(name="third"), context(replace(B, node="newer", swarm="swarm2"), now=40.0))
+    assert swarms() == {"node-b": "swarm1", "newer": "swarm2"}

@@ -257,7 +257,14 @@ def test_a_pass_does_not_move_what_this_controller_has_not_requested(monkeypatch
 def losing(monkeypatch: pytest.MonkeyPatch, node: Json) -> Any:
     """A pass that finds that a session is to move; ``node`` is what the Swarm says about the lost agent."""
     sick = {**waiting("sick", "RUNNING"), **{name: [] for name in ("containers", "degraded")}, "requested_here": True}
-    loss = {"id": sick["id"], "name": "sick", "action": "relocate", "nodes": {"b": "node-b"}, "shared": True}
+    loss = {
+        "id": sick["id"],
+        "name": "sick",
+        "action": "relocate",
+        "nodes": {"b": "node-b"},
+        "swarms": {},
+        "shared": True,
+    }
     loss.update(owner="alice", reason="x")
     manager = {"engine": {"swarm": {"manager": True, "state": "active"}}}
     return passing(
@@ -334,7 +341,7 @@ def test_a_session_that_is_over_and_has_lost_an_agent_ends_once_for_its_own_reas
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     record = {"changed": True, "session": ROW, "remove": [], "waiting": 0}
-    lost = {**OVER, "action": "end", "reason": "x", "nodes": {}, "shared": False}
+    lost = {**OVER, "action": "end", "reason": "x", "nodes": {}, "swarms": {}, "shared": False}
     script = {"sessions.list_all": {"sessions": [OVER]}, "session.record": record, "queue.keep_up": {"lost": [lost]}}
     play = passing(monkeypatch, **script, containers={"changed": True})
     play.check = True
