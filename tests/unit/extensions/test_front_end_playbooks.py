@@ -16,8 +16,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from ansible import context
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
+from ansible.utils.vars import load_extra_vars
 from cluster_compute.words import MisuseError
 
 PROGRAM = Path(__file__).resolve().parents[3] / "extensions/front_end/cluster_session.py"
@@ -92,12 +94,16 @@ def test_values_arrive_as_they_were_written(
     }
 
 
-def test_no_text_of_a_caller_is_a_template_or_encrypted_for_ansible(front_end: ModuleType) -> None:
+def test_no_text_of_a_caller_is_a_template_or_encrypted_for_ansible(
+    front_end: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also if a check of the front end should miss it: the texts are written as data."""
     value = {"a": "{{ 1 + 1 }}", "b": ["$ANSIBLE_VAULT;1.1;AES256"], "c": {"d": "!vault x"}}
-    loader = DataLoader()
-    read = loader.load("---\nvalue: %s\n" % front_end.as_yaml(value))
-    assert Templar(loader).template(read) == {"value": value}
+    file, loader = tmp_path / "values.yml", DataLoader()
+    file.write_text("---\nown: '{{ 1 + 1 }}'\nvalue: %s\n" % front_end.as_yaml(value))
+    monkeypatch.setattr(context, "CLIARGS", {"extra_vars": (f"@{file}",)})
+    monkeypatch.setattr(load_extra_vars, "extra_vars", None, raising=False)
+    assert Templar(loader).template(load_extra_vars(loader)) == {"own": 2, "value": value}
 
 
 def test_an_owner_has_a_limit_of_playbooks_at_a_time(
