@@ -27,13 +27,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Iterator, NoReturn
+from typing import Any, Callable, Iterator, NoReturn
 
 # Python runs this program isolated. What it shares with the command is in the directory beside its own.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "command"))
 
 from cluster_compute.programs import run
 from cluster_compute.words import (
+    RESULTS,
     RUNTIME,
     MisuseError,
     Verb,
@@ -45,6 +46,8 @@ from cluster_compute.words import (
     check_name,
     document_of,
     has_terminal,
+    queue_of,
+    why_of,
 )
 from cluster_compute.words import parsed as parsed_words
 
@@ -53,9 +56,10 @@ CONFIG = Path(__file__).resolve().parent / "front_end.json"
 OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9])?")
 # The variables of a launch that a caller may set, without their prefix. The policy of the site limits their values.
 VARIABLES = (
-    "agents agents_policy apps authorized_keys bootstrap cluster_mode cluster_size command command_timeout "
-    "cpu_pinning cpus environment gpus grace idle_timeout image lifetime memory mounts no_new_privileges "
-    "on_failure per_agent pids preset priority read_only_root resource_group shm strategy terminate_when_done torchrun "
+    "after agents agents_policy apps authorized_keys bootstrap cluster_mode cluster_size command command_timeout "
+    "count cpu_pinning cpus environment gpus grace idle_timeout image lifetime like memory mounts no_new_privileges "
+    "not_before on_failure on_lost pending_timeout per_agent pids preset priority read_only_root resource_group roles "
+    "shm strategy terminate_when_done torchrun "
     "torchrun_nodes torchrun_restarts wait"
 )
 # Playbooks of an owner at a time.
@@ -65,6 +69,7 @@ TEMPLATE = re.compile(r"\{\{|\{%|\{#|#jinja2:")
 UNPRINTABLE = re.compile(r"[^ !#-\[\]-~]")
 _NAME, _SIZE = argument("name", type=check_name), argument("size", type=int)
 _WORDS, _ON = argument("words", nargs=argparse.REMAINDER), argument("--on", type=check_hosts)
+_FILE, _APP = argument("--file", action="store_true"), argument("--app", default="")
 _COPY, _ALL = (_NAME, _ON, argument("path")), argument("--all", action="store_true")
 _CONNECT = (_NAME, argument("on", nargs="?", type=check_hosts, metavar="host"))
 VERBS = {
@@ -72,6 +77,12 @@ VERBS = {
     "scale": Verb("give a session that runs another size: scale NAME SIZE", _NAME, _SIZE, runs="cluster_session"),
     "list": Verb("list the sessions of the caller", runs="sessions"),
     "logs": Verb("show the logs of a session", _NAME, runs="session_logs"),
+    "why": Verb("show the state of a session and its reason", _NAME, runs="sessions session_info"),
+    "queue": Verb("list the waiting sessions of the caller in the order of the queue", runs="sessions session_info"),
+    "show": Verb("show a session that runs or has ended; with --file its session file", _NAME, _FILE, runs="sessions"),
+    "restart": Verb(
+        "restart containers in place: restart NAME [--on …] [--app APP]", _NAME, _ON, _APP, runs="session_restart"
+    ),
     "end": Verb("end a session", _NAME, runs="terminate"),
     "enter": Verb("log in to main1 of a session, or run a command there: enter NAME [COMMAND …]", _NAME, _WORDS),
     "exec": Verb("run a command: exec NAME [--on main1,sub1 | --all] -- COMMAND …", _NAME, _ON, _ALL, has_command=True),
@@ -98,11 +109,12 @@ def main(arguments: list[str]) -> int:
     fixed: dict[str, object] = {"session_owner": owner, "session_artifacts": str(artifacts), "session_provision": False}
     if asked.verb == "launch":
         fixed.update(chosen(asked.words), session_user=numbers(owner))
-    if asked.verb == "scale":
-        fixed.update(session_cluster_size=asked.size, session_scale=True)
     if asked.name:
         fixed["session_name"] = asked.name
     take_place(Path(config["artifacts"]) / ".commands", owner)
+    fixed.update(implied(asked))
+    if asked.verb in VIEWS:
+        return view(config, fixed, asked)
     code = play(config, VERBS[asked.verb].playbook, fixed)
     if asked.verb == "launch" and not code:
         print(AFTER_LAUNCH.format(asked.name))
@@ -120,6 +132,35 @@ def take_place(folder: Path, owner: str) -> None:
         except BlockingIOError:
             os.close(place)
     raise MisuseError("%d commands of yours run already: wait for the end of one" % MOST_COMMANDS)
+
+
+def implied(asked: argparse.Namespace) -> dict[str, object]:
+    """The variables that a verb and its options mean."""
+    if asked.verb == "scale":
+        return {"session_cluster_size": asked.size, "session_scale": True}
+    if asked.verb == "restart":
+        return {"session_restart_containers": asked.on or [], "session_restart_app": asked.app}
+    if asked.verb == "show":
+        return {"sessions_format": "file"} if asked.file else {"session_ended_too": True, "sessions_columns": "all"}
+    return {"session_ended_too": True} if asked.verb == "why" else {}
+
+
+# The verbs that show a part of a list: lines of the sessions.
+VIEWS: dict[str, Callable[[str, list[dict[str, Any]]], list[str]]] = {
+    "why": lambda name, sessions: [why_of(name, sessions)[1]],
+    "queue": lambda _name, sessions: queue_of(sessions)[1],
+}
+
+
+def view(config: dict[str, str], variables: dict[str, object], asked: argparse.Namespace) -> int:
+    """List the sessions, and print what a view makes of them in place of the tables."""
+    with tempfile.TemporaryDirectory(prefix="cluster-session-") as folder:
+        code = play(config, "sessions", variables, folder)
+        found = Path(folder) / "session_info.json"
+        if code == 0:
+            listed = json.loads(found.read_text(encoding="utf-8"))["sessions"]
+            print("\n".join(VIEWS[asked.verb](asked.name, listed)))
+    return code
 
 
 def caller(arguments: list[str], environment: dict[str, str] | os._Environ[str]) -> tuple[str, list[str]]:
@@ -146,7 +187,7 @@ def parsed(words: list[str]) -> argparse.Namespace:
     asked.words = asked.words[1:] if asked.words[:1] == ["--"] else asked.words
     if asked.verb == "exec" and (not asked.command or (asked.all and asked.on)):
         raise MisuseError("exec needs a command after --, and either --on or --all")
-    if asked.verb != "exec" and len(asked.hosts) > 1:
+    if asked.verb not in ("exec", "restart") and len(asked.hosts) > 1:
         raise MisuseError("%s needs a single container" % asked.verb)
     return asked
 
@@ -208,8 +249,11 @@ def numbers(owner: str) -> dict[str, int]:
     return {"uid": account.pw_uid, "gid": account.pw_gid} if account.pw_uid and account.pw_gid else {}
 
 
-def play(config: dict[str, str], playbook: str, variables: dict[str, object]) -> int:
-    """Run a playbook with these variables, and no other input of the caller: neither environment nor standard input."""
+def play(config: dict[str, str], playbook: str, variables: dict[str, object], results: str = "") -> int:
+    """Run a playbook with these variables, and no other input of the caller: neither environment nor standard input.
+
+    With a directory for its ``results``, it prints errors only.
+    """
     with tempfile.NamedTemporaryFile("w", encoding="ascii", prefix="cluster-session-", suffix=".yml") as file:
         file.write("---\n" + "".join("%s: %s\n" % (name, as_yaml(value)) for name, value in variables.items()))
         file.flush()
@@ -217,15 +261,17 @@ def play(config: dict[str, str], playbook: str, variables: dict[str, object]) ->
         own = [part for name in config.get("variables_files", "").split() for part in ("-e", "@" + name)]
         # The last file has precedence.
         command = [config["ansible_playbook"], "-i", config["inventory"], str(path), *own, "-e", "@" + file.name]
-        return run_apart(command, path.parents[1], environment(config))
+        own_environment = {**environment(config), **({RESULTS: results} if results else {})}
+        return run_apart(command, path.parents[1], own_environment, subprocess.DEVNULL if results else None)
 
 
-def run_apart(command: list[str], folder: Path, own: dict[str, str]) -> int:
+def run_apart(command: list[str], folder: Path, own: dict[str, str], stdout: int | None = None) -> int:
     """Run a program that the terminal of the caller cannot stop: it can hold locks that other callers wait for.
 
     Ctrl-C is passed on once, so that the program can undo its work. SIGTERM and SIGHUP are passed on as SIGTERM.
     """
-    return run(command, interrupt=signal.SIGINT, stdin=subprocess.DEVNULL, cwd=folder, env=own, start_new_session=True)
+    apart: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": stdout, "start_new_session": True}
+    return run(command, interrupt=signal.SIGINT, cwd=folder, env=own, **apart)
 
 
 def environment(config: dict[str, str]) -> dict[str, str]:

@@ -19,11 +19,10 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 from . import places
 from .lines import Line, command, lines_of
 from .programs import INTERRUPTED, run
+from .words import RESULTS
 
 # Exit codes: of a failure, of a session that waits, of unreachable hosts as ansible-playbook.
 FAILED, PENDING, UNREACHABLE = 1, 3, 4
-# The variable of the environment that names the directory for results: plugins/plugin_utils/_results.py.
-RESULTS = "CLUSTER_COMPUTE_RESULTS"
 Json = Dict[str, Any]
 # From what is asked and the result of a module, a document and lines for people.
 View = Callable[[argparse.Namespace, Json], Tuple[Json, List[str]]]

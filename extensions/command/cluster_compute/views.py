@@ -17,30 +17,19 @@ from typing import Dict, List, Tuple
 from . import places
 from .programs import INTERRUPTED, run
 from .run import FAILED, Json, View, play_all, report, shown
-from .words import MisuseError, app_lines, apps_of, attached, has_terminal
-
-_ENDED = ("TERMINATED", "CANCELLED", "ERROR")
+from .words import MisuseError, app_lines, apps_of, attached, has_terminal, queue_of, why_of
 
 
 def why(asked: argparse.Namespace, listed: Json) -> Tuple[Json, List[str]]:
-    """The state of a session, its turn, and the reason; of the one that has ended last if none of this name is live."""
-    name = places.session_of(asked)
-    found = [session for session in listed["sessions"] if session["name"] == name]
-    if not found:
-        raise MisuseError(
-            f"there is no session {name}, and the head keeps none: ls --ended lists those that have ended"
-        )
-    newest = max(found, key=lambda session: (session["state"] not in _ENDED, session["created"]))
-    turn = f"turn {newest['turn']} of the queue" if newest["turn"] else ""
-    facts = filter(None, (newest["state"], newest["result"], turn, newest["reason"]))
-    return newest, [f"Session {name}: {'; '.join(facts)}"]
+    """The state of a session, its turn, and the reason."""
+    session, line = why_of(places.session_of(asked), listed["sessions"])
+    return session, [line]
 
 
 def queue(_asked: argparse.Namespace, listed: Json) -> Tuple[Json, List[str]]:
     """The sessions that wait, in the order of the queue."""
-    waiting = sorted((one for one in listed["sessions"] if one["turn"]), key=lambda one: int(one["turn"]))
-    lines = [f"{one['turn']:>4}  {one['name']} of {one['owner']}: {one['reason']}" for one in waiting]
-    return {"sessions": waiting}, lines or ["No session waits."]
+    waiting, lines = queue_of(listed["sessions"])
+    return {"sessions": waiting}, lines
 
 
 # The views in place of the output of Ansible.

@@ -136,3 +136,28 @@ def app_lines(app: Mapping[str, str]) -> List[str]:
     """The name and the URL of an app, and its password."""
     password = [f"  If the page asks for a password, enter {app['password']}"] if app["password"] else []
     return [f"{app['name']} {app['url']}".rstrip(), *password]
+
+
+# The variable of the environment that names the directory for results: plugins/plugin_utils/_results.py.
+RESULTS = "CLUSTER_COMPUTE_RESULTS"
+_ENDED = ("TERMINATED", "CANCELLED", "ERROR")
+
+
+def why_of(name: str, sessions: Sequence[Dict[str, Any]]) -> Tuple[Dict[str, Any], str]:
+    """A session of a list and a line about its state; of the one that has ended last if none of this name is live."""
+    found = [session for session in sessions if session["name"] == name]
+    if not found:
+        raise MisuseError(
+            f"there is no session {name}, and the head keeps none: a list with ended sessions has all names"
+        )
+    newest = max(found, key=lambda session: (session["state"] not in _ENDED, session["created"]))
+    turn = f"turn {newest['turn']} of the queue" if newest["turn"] else ""
+    facts = filter(None, (newest["state"], newest["result"], turn, newest["reason"]))
+    return newest, f"Session {name}: {'; '.join(facts)}"
+
+
+def queue_of(sessions: Sequence[Dict[str, Any]]) -> Tuple[List[Dict[str, Any]], List[str]]:
+    """The sessions of a list that wait, in the order of the queue, and a line for each."""
+    waiting = sorted((one for one in sessions if one["turn"]), key=lambda one: int(one["turn"]))
+    lines = [f"{one['turn']:>4}  {one['name']} of {one['owner']}: {one['reason']}" for one in waiting]
+    return waiting, lines or ["No session waits."]

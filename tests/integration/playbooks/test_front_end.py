@@ -36,6 +36,8 @@ def _use(front_end: FrontEnd, alice: OrdinaryUser) -> None:
     entered = front_end.asked(alice, "enter train -- sh -c 'hostname; ssh sub1 id -u'").check()
     assert entered.text.split() == ["main1", str(alice.account.pw_uid)]
     assert "train" in front_end.asked(alice, "list").check().text
+    assert "Session train: RUNNING" in front_end.asked(alice, "why train").check().text
+    assert "session_lifetime: 600" in front_end.asked(alice, "show train --file").check().text
     by_sudo = front_end.asked_by_sudo(alice, "enter", "train", "--", "hostname")
     assert by_sudo.check().text.split()[-1] == "main1"
 

@@ -127,6 +127,87 @@ def test_an_owner_has_a_limit_of_playbooks_at_a_time(
     assert front_end.main(["list"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "playbook", "variables"),
+    [
+        (["show", "train"], "sessions", {"session_ended_too": True, "sessions_columns": "all"}),
+        (["show", "train", "--file"], "sessions", {"sessions_format": "file"}),
+        (["restart", "train"], "session_restart", {"session_restart_containers": [], "session_restart_app": ""}),
+        (
+            ["restart", "train", "--on", "sub1,sub2"],
+            "session_restart",
+            {"session_restart_containers": ["sub1", "sub2"], "session_restart_app": ""},
+        ),
+        (
+            ["launch", "train", "like=other", "count=2", 'roles=[{"name": "worker"}]', 'after=["prep"]', "on_lost=end"],
+            "cluster_session",
+            {
+                "session_like": "other",
+                "session_count": "2",
+                "session_roles": [{"name": "worker"}],
+                "session_after": ["prep"],
+                "session_on_lost": "end",
+            },
+        ),
+    ],
+)
+def test_what_a_caller_asks_becomes_a_playbook_of_the_callers_session(
+    front_end: ModuleType,
+    words: list[str],
+    playbook: str,
+    variables: dict[str, object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    played: list[tuple[str, dict[str, object]]] = []
+    monkeypatch.setattr(front_end, "play", lambda _config, name, given: played.append((name, given)) or 1)
+    monkeypatch.setattr(front_end, "CONFIG", tmp_path / "front_end.json")
+    monkeypatch.setattr(front_end, "numbers", lambda _owner: {})
+    monkeypatch.setenv("SUDO_USER", "alice")
+    front_end.CONFIG.write_text(json.dumps({"artifacts": str(tmp_path)}))
+    assert front_end.main(words) == 1
+    own = {"session_owner": "alice", "session_name": "train", "session_artifacts": str(tmp_path / "alice")}
+    more = {"session_user": {}} if playbook == "cluster_session" else {}
+    assert played == [(playbook, {**own, **more, "session_provision": False, **variables})]
+
+
+LISTED = [
+    {"name": "job-2", "state": "PENDING", "turn": 2, "owner": "alice", "reason": "behind"},
+    {"name": "job-1", "state": "PENDING", "turn": 1, "owner": "alice", "reason": "no room"},
+    {"name": "done", "state": "ERROR", "turn": None, "owner": "alice", "reason": "no image"},
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["queue"], "   1  job-1 of alice: no room\n   2  job-2 of alice: behind\n"),
+        (["why", "done"], "Session done: ERROR; no image\n"),
+        (["why", "job-2"], "Session job-2: PENDING; turn 2 of the queue; behind\n"),
+    ],
+)
+def test_a_caller_sees_the_queue_and_why(
+    front_end: ModuleType,
+    words: list[str],
+    shown: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def play(_config: object, _playbook: str, given: dict[str, object], results: str) -> int:
+        assert given["session_owner"] == "alice"
+        sessions = [{**one, "created": 1.0, "result": "", "explanation": one["reason"]} for one in LISTED]
+        (Path(results) / "session_info.json").write_text(json.dumps({"sessions": sessions}))
+        return 0
+
+    monkeypatch.setattr(front_end, "play", play)
+    monkeypatch.setattr(front_end, "CONFIG", tmp_path / "front_end.json")
+    monkeypatch.setenv("SUDO_USER", "alice")
+    front_end.CONFIG.write_text(json.dumps({"artifacts": str(tmp_path)}))
+    assert front_end.main(words) == 0
+    assert capsys.readouterr().out == shown
+
+
 def test_an_interrupt_during_the_start_of_a_program_is_passed_on(
     front_end: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interruptible: None
 ) -> None:
