@@ -14,7 +14,7 @@ from ..module_utils._core.documents import Json
 from ..module_utils._core.model import Container, Network, Plan
 from ..module_utils._core.topology import kept_apps
 from ..module_utils._ssh import config_files, host_lists
-from ..module_utils._ssh.container_files import Bundle
+from ..module_utils._ssh.container_files import ID_CONTAINER, Bundle
 from ..module_utils._ssh.keys import SECRET_BYTES, Identity
 from . import _app_urls as app_urls
 from ._artifacts import APPS, Artifacts
@@ -40,15 +40,18 @@ def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container],
         hostnames=host_lists.hostnames(plan),
         hosts={item.hostname: _host_identity(identity, plan.network, item) for item in containers},
         tokens={app.name: identity.app_token(app.name) for one, app in kept_apps(plan) if one in containers},
+        user_key=identity.user.private if _has_pages(plan, containers) else "",
     )
+
+
+def _has_pages(plan: Plan, containers: Sequence[Container]) -> bool:
+    """Whether main1 is among the containers and has an app, with which the user may have no other way to the key."""
+    return any(one.rank == 0 and one in containers for one, _app in kept_apps(plan))
 
 
 def _host_identity(identity: Identity, network: Network, container: Container) -> Tuple[str, str]:
     names = [*chain(*network.names_of(container.hostname, container.address)), container.id]
     return identity.host(container.hostname).private, identity.certificate(container.hostname, names)
-
-
-ID_CONTAINER = "id_container"
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ _SECRET = re.compile(
     r"|(home/[^/]+|root)/(.*/)?("
     r"\.?\w*history(\.\w+)?(-\w+)?|\.histfile|\.\w+_hist|\.lesshst|\.viminfo|\.xsession-errors"
     r"|\.netrc|\.pgpass|\.pypirc|\.git-credentials|\.aws|\.azure|\.kube|\.gnupg|\.docker|\.kaggle|\.config/(gcloud|gh)"
-    r"|\.cache/huggingface/(token|stored_tokens)|\.local/share/jupyter/(runtime|notebook_secret))",
+    r"|\.cache/huggingface/(token|stored_tokens)|\.local/share/jupyter/(runtime|notebook_secret)|id_container)",
     re.DOTALL,
 )
 _KINDS = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE)

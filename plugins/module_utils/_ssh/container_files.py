@@ -23,6 +23,7 @@ from .rootfs import Tree
 AUTHORITY = CONFIG_FOLDER + "/ca.pub"
 # Holds a digest of the installed files.
 DIGEST_FILE = CONFIG_FOLDER + "/equipped"
+ID_CONTAINER = "id_container"
 PROFILE = "/etc/profile.d/00-cluster-compute.sh"
 SHELLS = ("/bin/bash", "/bin/sh")
 # The seconds that PID 1 waits for secrets.
@@ -33,7 +34,8 @@ _PATIENCE = 60
 class Bundle(Sealed):
     """Everything that only the controller can generate. Secret: it contains private keys.
 
-    ``hosts`` has the host key of each container, and the certificate for it.
+    ``hosts`` has the host key of each container, and the certificate for it. ``user_key`` is the key with which the user logs
+    in, for the home of a main1 with apps, whose pages let the user download it.
     """
 
     authority: str
@@ -47,6 +49,7 @@ class Bundle(Sealed):
     hosts: Mapping[str, Tuple[str, str]]
     tokens: Mapping[str, str] = field(default_factory=dict)
     hostnames: str = ""
+    user_key: str = ""
 
     def __repr__(self) -> str:
         return f"Bundle({','.join(self.hosts)})"
@@ -97,7 +100,7 @@ def container_entries(
             bundle, user, contents, config_files.container_config(bundle.client_config, container.hostname, server)
         ),
         *_accounts_of(user, contents),
-        *_home(bundle, user, contents),
+        *_home(bundle, user, contents, has_key=container.rank == 0),
         *_scripts(session, container),
         *_apps(bundle, container, session, contents),
         *_host_lists(bundle, container, session),
@@ -226,7 +229,7 @@ def _accounts_of(user: User, contents: ImageContents) -> List[Entry]:
     return entries
 
 
-def _home(bundle: Bundle, user: User, contents: ImageContents) -> List[Entry]:
+def _home(bundle: Bundle, user: User, contents: ImageContents, has_key: bool) -> List[Entry]:
     """The home, with copies of the keys for tools that read them only there; nothing if the home is a mount."""
     folder = user.home + "/.ssh"
     files = [
@@ -234,6 +237,8 @@ def _home(bundle: Bundle, user: User, contents: ImageContents) -> List[Entry]:
         (folder + "/id_ed25519.pub", bundle.cluster_public, 0o644),
         (folder + "/known_hosts", bundle.pinned, 0o600),
     ]
+    if has_key and bundle.user_key:
+        files.append((f"{user.home}/{ID_CONTAINER}", bundle.user_key, 0o600))
     if not contents.has_profile:
         files.append((user.home + "/.profile", config_files.home_profile(user.name), 0o644))
     entries = [Entry(user.home, None, 0o755), Entry(folder, None, 0o700)]

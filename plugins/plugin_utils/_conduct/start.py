@@ -12,11 +12,12 @@ from ...module_utils._core.model import Plan
 from ...module_utils._core.topology import kept_apps, waves
 from ...module_utils._planning.request import Request
 from ...module_utils._planning.secret_rules import SECRETS
+from ...module_utils._ssh.container_files import ID_CONTAINER
 from ...module_utils._text.views import session_document
 from .. import _shared_config as shared_config
 from .._artifacts import DOCUMENT, Artifacts
 from .._secrets import delivered as delivered_secrets
-from .._ssh_identity import ID_CONTAINER, SessionIdentity
+from .._ssh_identity import SessionIdentity
 from .play import Play, StepError
 from .record import kept_document
 

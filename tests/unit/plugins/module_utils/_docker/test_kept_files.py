@@ -36,6 +36,7 @@ SECRETS = [
     "home/work/.local/share/fish/fish_history",
     "home/work/.local/share/jupyter/runtime/kernel-1.json",
     "home/work/.netrc",
+    "home/work/id_container",
     "home/work/.cache/huggingface/token",
     "home/work/.docker/config.json",
     "home/work/.aws/credentials",

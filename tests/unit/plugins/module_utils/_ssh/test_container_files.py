@@ -24,15 +24,23 @@ FOLDER = "/etc/cluster-compute/"
 BATCH = plan(request(cluster_size=2, bootstrap="prepare", command="train", command_timeout=3600))
 
 
-def entries(made: Plan, rank: int) -> dict[str, Entry]:
+def entries(made: Plan, rank: int, user_key: str = "") -> dict[str, Entry]:
     """The files of one container, by path."""
     hosts = {one.hostname: ("key", "certificate") for one in made.containers}
-    bundle = Bundle(
-        "authority", "known", "pinned", "authorized", "key", "public", "client", "hostfile", hosts, {"board": "0f"}
-    )
+    texts = ("authority", "known", "pinned", "authorized", "key", "public", "client", "hostfile")
+    bundle = Bundle(*texts, hosts, {"board": "0f"}, user_key=user_key)
     contents = ImageContents(Tree(lambda _path: None))
     listed = container_entries(bundle, made.containers[rank], made.session, {"PATH": "/bin"}, contents)
     return {one.path: one for one in listed}
+
+
+def test_the_key_for_a_login_is_in_the_home_of_a_main1_with_apps() -> None:
+    """It is left out where the home is a mount, as all files of a home."""
+    made = plan(request(cluster_size=2))
+    key = entries(made, 0, "login")["/home/work/id_container"]
+    assert (key.content, key.mode, key.uid, key.optional) == (b"login", 0o600, 1000, True)
+    assert "/home/work/id_container" not in entries(made, 1, "login")
+    assert "/home/work/id_container" not in entries(made, 0)
 
 
 @pytest.mark.parametrize(
