@@ -108,7 +108,8 @@ def main(arguments: list[str]) -> int:
         return reach(artifacts / asked.name, asked, config)
     fixed: dict[str, object] = {"session_owner": owner, "session_artifacts": str(artifacts), "session_provision": False}
     if asked.verb == "launch":
-        fixed.update(chosen(asked.words), session_user=numbers(owner))
+        # MPS serves one user ID at a time, so a site may give all callers the same.
+        fixed.update(chosen(asked.words), session_user=numbers(config.get("user", owner)))
     if asked.name:
         fixed["session_name"] = asked.name
     take_place(Path(config["artifacts"]) / ".commands", owner)

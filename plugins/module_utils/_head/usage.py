@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
-from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from .._core import label, states
 from .._core.documents import Json
+from .._core.errors import few
 from .._core.model import Plan, Resources
 from .._core.reports import Agent, busy_percents
 from .._planning.capacity import FreeCapacity
@@ -139,4 +140,29 @@ def sample(agents: Sequence[Json], session_states: Sequence[str], now: float) ->
         },
         "live": sum(state != states.PENDING for state in session_states),
         "waiting": sum(state == states.PENDING for state in session_states),
+    }
+
+
+def waits_on_mps(plan: Plan, others: Iterable[Plan], agents: Sequence[Agent]) -> List[str]:
+    """A warning for each agent where MPS cannot serve the session and others at the same time: it serves one user ID at a time."""
+    served = {agent.name for agent in agents if agent.gpu_sharing.kind == "mps"}
+    mine, found = _with_parts(plan, served), []
+    names: Dict[str, List[str]] = {}
+    for other in others:
+        if other.session.id != plan.session.id and other.session.user.uid != plan.session.user.uid:
+            for agent in mine & _with_parts(other, served):
+                names.setdefault(agent, []).append(f"{other.session.name} of {other.session.owner}")
+    for agent in sorted(names):
+        text = "%s: MPS serves one user ID at a time, and %s has another than session %s (%d): a program of one waits "
+        text += "while one of the other uses the GPU; session_user gives sessions the same."
+        found.append(text % (agent, few(sorted(names[agent]), 3), plan.session.name, plan.session.user.uid))
+    return found
+
+
+def _with_parts(plan: Plan, agents: Collection[str]) -> Set[str]:
+    """Those of the agents on which the session has a part of a GPU."""
+    return {
+        one.agent
+        for one in plan.containers
+        if one.agent in agents and any(gpu.shares < 1 for gpu in one.resources.gpus)
     }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Sequence
+from typing import List, Sequence
 
 from .._agents.swarm_plan import read_agents
 from .._core.documents import Json, decoded
@@ -20,6 +20,7 @@ from .._head.store import Store
 from .._head.transitions import Change, carry_out
 from .._head.turns import Context
 from .._head.upkeep import keep_pass
+from .._head.usage import waits_on_mps
 from .._planning.request import Request
 from .step import Head
 
@@ -79,9 +80,17 @@ def _placed(store: Store, request: Request, context: Context, folders: Sequence[
         "ended": [
             other.to_json() for other in ended if other and (other.id, other.state) != (decision.session.id, ERROR)
         ],
+        "warnings": _warnings(store, decision, context),
         "ended_folders": store.ended(folders),
         "ended_apps": ended_apps(decision.plan, context.agents) if decision.plan else [],
     }
+
+
+def _warnings(store: Store, decision: Decision, context: Context) -> List[str]:
+    """What the user of a new session should know of the sessions beside it."""
+    if decision.verdict != "placed" or decision.plan is None:
+        return []
+    return waits_on_mps(decision.plan, store.held_plans(), context.agents)
 
 
 def _shown(decision: Decision) -> Json:

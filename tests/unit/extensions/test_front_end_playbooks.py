@@ -255,3 +255,18 @@ sys.exit(module.run_apart([sys.executable, "-c", blocked], pathlib.Path({str(tmp
         if front_end.poll() is None:
             os.kill(program, signal.SIGKILL)
             front_end.kill()
+
+
+@pytest.mark.parametrize(("config", "account"), [({}, "alice"), ({"user": "gpu"}, "gpu")])
+def test_a_site_may_give_all_callers_the_same_user_id(
+    front_end: ModuleType, config: dict[str, str], account: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MPS serves one user ID at a time."""
+    asked: list[str] = []
+    monkeypatch.setattr(front_end, "play", lambda *_all: 1)
+    monkeypatch.setattr(front_end, "CONFIG", tmp_path / "front_end.json")
+    monkeypatch.setattr(front_end, "numbers", lambda owner: asked.append(owner) or {})
+    monkeypatch.setenv("SUDO_USER", "alice")
+    front_end.CONFIG.write_text(json.dumps({"artifacts": str(tmp_path), **config}))
+    assert front_end.main(["launch", "train"]) == 1
+    assert asked == [account]

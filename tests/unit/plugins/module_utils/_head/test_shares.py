@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 from samples import GIB, agent, context, request
+from store_sessions import plan_of
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Gpu, GpuSharing
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.usage import available, list_groups
+from ansible_collections.cluster.compute.plugins.module_utils._head.usage import available, list_groups, waits_on_mps
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import Use
 from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
@@ -102,3 +104,21 @@ def test_turns_are_those_of_the_queue_of_all_owners(tmp_path: Path) -> None:
     [own] = listed(folder, "alice")["sessions"]
     assert (own["name"], own["turn"]) == ("small", 2)
     assert [owner["owner"] for owner in listed(folder, "carol")["owners"]] == ["alice", "bob", "carol"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "uid", "warned"), [("mps", 1002, True), ("mps", 1001, False), ("none", 1002, False), ("mig", 1002, False)]
+)
+def test_a_launch_names_the_sessions_that_mps_cannot_serve_at_the_same_time(
+    kind: str, uid: int, warned: bool, store: Store
+) -> None:
+    gpus = agent("g", gpus=[Gpu("GPU-1", shares=4.0)], gpu_sharing=GpuSharing(kind))
+    first = plan_of(launch(store, request(gpus=0.25, user={"uid": 1001}), context(gpus)))
+    asked = request(name="infer", owner="bob", gpus=0.25, user={"uid": uid})
+    second = plan_of(launch(store, asked, context(gpus)))
+    found = waits_on_mps(second, [first, second], [gpus])
+    assert [text.partition(": a program")[0] for text in found] == (
+        ["g: MPS serves one user ID at a time, and train of alice has another than session infer (1002)"]
+        if warned
+        else []
+    )
