@@ -18,6 +18,7 @@ import browser
 from controller import ROOT, Session
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 from selenium.webdriver.common.keys import Keys
 from servers import until
 
@@ -126,3 +127,30 @@ def typed(page: WebDriver, session: Session, command: str, file: str) -> str:
                 return found.text.strip()
             time.sleep(0.3)
     raise AssertionError(browser.shown(page))
+
+
+class Tmux:
+    """The tmux of a web terminal: its keys are typed in the page, and what it does is asked of it by SSH."""
+
+    def __init__(self, page: WebDriver, session: Session) -> None:
+        self._page, self._session = page, session
+
+    def prefix(self, *keys: str) -> None:
+        """Ctrl-B, and then the keys. A dialog, such as about a busy server, would get them."""
+        for button in elements(self._page, ".jp-Dialog-close-button"):
+            button.click()
+        # A click would be one for tmux, too, and its timer for a second click cancels the prefix.
+        self._page.execute_script("document.querySelector('.xterm-helper-textarea').focus()")
+        ActionChains(self._page).key_down(Keys.CONTROL).send_keys("b").key_up(Keys.CONTROL).perform()
+        send(self._page, *keys)
+
+    def wheel(self) -> None:
+        """Turn the wheel above the terminal, away from the user."""
+        screen = ScrollOrigin.from_element(elements(self._page, ".xterm-screen")[0])
+        ActionChains(self._page).scroll_from_origin(screen, 0, -400).perform()
+
+    def shows(self, form: str, expected: str) -> None:
+        """Wait until a format of tmux has this value."""
+        command = f"tmux display-message -p -t web '{form}'"
+        what = f"{form} to be {expected}"
+        browser.wait_for(self._page, lambda: self._session.ssh("main1", command).text.strip() == expected, what)

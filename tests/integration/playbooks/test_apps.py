@@ -18,11 +18,13 @@ import browser
 import images
 import pytest
 from app_pages import (
+    Tmux,
     elements,
     get,
     notebook_created,
     open_terminal,
     output_of_cell,
+    send,
     tokens,
     typed,
     typed_into_cell,
@@ -31,6 +33,7 @@ from app_pages import (
 from controller import SMALL, Controller, Done, Session, run_playbook
 from locks import lock
 from selenium.webdriver.chrome.webdriver import WebDriver
+from selenium.webdriver.common.keys import Keys
 from servers import until
 
 SIZE = {
@@ -96,6 +99,18 @@ def test_a_cell_of_a_notebook_reaches_the_other_container(desk: Session, page: W
     assert "/lab" in page.current_url
 
 
+def test_the_key_in_the_file_browser_opens_the_container(desk: Session, tmp_path: Path) -> None:
+    """Nobody else reads it, and sub1 has none."""
+    base, token = urls(desk)["jupyterlab"].split("/lab?")
+    key = tmp_path / "id_container"
+    key.touch(0o600)
+    key.write_text(json.loads(get(f"{base}/api/contents/id_container?{token}"))["content"])
+    public = ["ssh-keygen", "-y", "-f"]
+    kept = subprocess.run([*public, desk.folder / "id_container"], capture_output=True, check=True).stdout
+    assert subprocess.run([*public, key], capture_output=True, check=True).stdout == kept
+    assert desk.say("main1", "stat -c '%a %U' id_container; ssh sub1 test ! -e id_container").split() == ["600", "work"]
+
+
 def test_a_wrong_token_is_refused(desk: Session, page: WebDriver) -> None:
     for name, folder in (("jupyterlab", "/api/contents"), ("terminal", "/api/terminals")):
         address, right = urls(desk)[name].split("token=")
@@ -122,6 +137,41 @@ def test_a_terminal_outlives_its_page(desk: Session, page: WebDriver) -> None:
     assert typed(page, desk, "tmux list-sessions -F '#{session_name}'", "names") == "web"
     # The notebook and the terminal have the same files.
     assert typed(page, desk, "cat from-notebook", "seen") == "written"
+
+
+def test_the_web_terminal_leaves_keys_and_wheel_to_tmux(desk: Session, page: WebDriver) -> None:
+    """The page of Notebook has shortcuts of its own, such as Ctrl-B."""
+    open_terminal(page, urls(desk)["terminal"])
+    assert typed(page, desk, "seq 300; echo ready", "ready").endswith("ready")
+    send(page, "seq 300", Keys.ENTER)
+    tmux = Tmux(page, desk)
+    tmux.prefix("c")
+    tmux.shows("#{session_windows}", "2")
+    tmux.prefix("w")
+    tmux.shows("#{pane_mode}", "tree-mode")
+    send(page, "q")
+    tmux.shows("#{pane_mode}", "")
+    tmux.prefix("[")
+    tmux.shows("#{pane_mode}", "copy-mode")
+    send(page, "q")
+    tmux.shows("#{pane_mode}", "")
+    tmux.prefix("x")
+    # tmux 3.3 ignores what is typed before its prompt is there.
+    time.sleep(2)
+    send(page, "y")
+    tmux.shows("#{session_windows}", "1")
+    tmux.prefix(Keys.PAGE_UP)
+    tmux.shows("#{pane_mode}", "copy-mode")
+    send(page, "q")
+    tmux.shows("#{pane_mode}", "")
+    tmux.wheel()
+    tmux.shows("#{pane_mode}", "copy-mode")
+    send(page, "q")
+    tmux.shows("#{pane_mode}", "")
+    tmux.prefix(":")
+    time.sleep(2)
+    send(page, "set -g mouse off", Keys.ENTER)
+    tmux.shows("#{mouse}", "0")
 
 
 def test_a_browser_keeps_the_session_in_use(desk: Session, page: WebDriver) -> None:
