@@ -196,7 +196,7 @@ def test_a_caller_sees_the_queue_and_why(
 ) -> None:
     def play(_config: object, _playbook: str, given: dict[str, object], results: str) -> int:
         assert given["session_owner"] == "alice"
-        sessions = [{**one, "created": 1.0, "result": "", "explanation": one["reason"]} for one in LISTED]
+        sessions = [{**one, "created": 1.0, "result": ""} for one in LISTED]
         (Path(results) / "session_info.json").write_text(json.dumps({"sessions": sessions}))
         return 0
 
