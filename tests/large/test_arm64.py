@@ -39,11 +39,11 @@ uname -m
 python3 -c 'import platform, ssl; print(platform.machine())'
 cd /tmp
 mkdir -p /run/sshd
-{RUNTIME_PATH}/bin/ssh-keygen -q -t ed25519 -N '' -f key
+{RUNTIME_PATH}/libexec/ssh-keygen -q -t ed25519 -N '' -f key
 server="{RUNTIME_PATH}/libexec/sshd -f /dev/null -h /tmp/key -p 2222 -o AuthorizedKeysFile=/tmp/key.pub -o StrictModes=no"
 $server -t
 $server
-{RUNTIME_PATH}/bin/ssh -F none -p 2222 -i key -o StrictHostKeyChecking=accept-new root@127.0.0.1 'uname -m; echo by SSH'
+{RUNTIME_PATH}/libexec/ssh -F none -p 2222 -i key -o StrictHostKeyChecking=accept-new root@127.0.0.1 'uname -m; echo by SSH'
 """
 
 

@@ -41,6 +41,8 @@ Host *
     AddressFamily inet6
 """
 HOSTILE: list[Member] = [
+    ("opt", None, 0o700),
+    ("etc/ssh", None, 0o700),
     ("etc/ssh/ssh_config", CLIENT, 0o644),
     ("etc/ssh/sshrc", b"sleep 1000\n", 0o644),
     ("etc/nologin", b"System is booting up.\n", 0o644),

@@ -140,9 +140,16 @@ watch_login() { # without a terminal, no signal says that the connection is lost
     done
 }
 
+make_folder() { # sets folder. An image may name one for temporary files that is not there, or keep it for root
+    for place in "${TMPDIR:-/tmp}" /tmp /dev/shm; do
+        folder=$(TMPDIR=$place "$box" mktemp -d 2>/dev/null) && return
+    done
+    fail "cannot create a temporary folder"
+}
+
 run_all() {
-    folder=$("$box" mktemp -d 2>/dev/null || TMPDIR=/tmp "$box" mktemp -d) || fail "cannot create a temporary folder"
-    trap 'rm -rf "$folder"' EXIT
+    make_folder
+    trap '"$box" rm -rf "$folder"' EXIT
     "$box" mkfifo "$folder/alive" || exit 2
     exec 7<>"$folder/alive" # so that the next two do not wait for each other
     # shellcheck disable=SC2094 # a pipe

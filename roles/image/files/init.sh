@@ -117,7 +117,7 @@ as_user() { # SCRIPT: becomes the user, in a login's environment and a process g
 
 open_folders() { # above the files that sshd and the clients of the user read: an image may keep others out. Mounts stay as they are
     above=$home root=''
-    set -- / /etc /etc/ssh "$config"
+    set -- / /etc /etc/ssh /etc/profile.d "$config" "${runtime%/*}"
     while [ -n "${above%/*}" ]; do
         above=${above%/*}
         set -- "$@" "$above"
