@@ -90,6 +90,16 @@ def test_the_runtime_was_made_from_this_source(engine: docker.DockerClient) -> N
         assert read_program(engine, made).partition(b"\n")[2] == wanted
 
 
+def test_the_programs_look_for_no_settings_that_an_image_has_for_its_own(engine: docker.DockerClient) -> None:
+    lines = (ROOT / "roles/image/files/make_runtime.sh").read_text().splitlines()
+    paths = " ".join(line for line in lines if line.startswith("settings=")).replace('"', " ").split()
+    hidden = [path for path in paths if path.startswith("/")]
+    assert {"/etc/nologin", "/etc/nsswitch.conf", "/usr/lib/ssl"} <= set(hidden)
+    for program in ("libexec/sshd", "libexec/ssh", "lib/libc.so.6", "lib/libcrypto.so.3"):
+        content = read_program(engine, program)
+        assert [path for path in hidden if path.encode() in content] == []
+
+
 @pytest.mark.parametrize("image", ["busybox", "nothing", "reference"])
 def test_ssh_scp_and_sftp_without_an_option_or_a_prompt(lab: Lab, images: dict[str, str], image: str) -> None:
     main = lab.start("main1", images[image])

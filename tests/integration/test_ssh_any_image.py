@@ -358,10 +358,25 @@ def test_what_shells_print_does_not_disturb_the_verification(running: Lab) -> No
     [
         (0, b"while :; do echo welcome; done\n", "runs no command within 8 seconds"),
         (0, b"sleep 1000\n", "runs no command within 8 seconds"),
+        (
+            0,
+            b"echo no logins today >&2; exit 3\n",
+            r"ends with exit code 3 before it runs a command \(no logins today\)",
+        ),
         (1, b"yes\n", "^sub1 does not accept ssh connections from main1: y"),
         (1, b"sleep 1000\n", "^sub1 does not accept ssh connections from main1: its shell answers nothing"),
     ],
 )
-def test_a_shell_that_never_ends_is_given_up(running: Lab, rank: int, chatter: bytes, message: str) -> None:
+def test_a_shell_that_keeps_logins_from_working_is_named(running: Lab, rank: int, chatter: bytes, message: str) -> None:
     with chatty(running, (rank,), chatter), pytest.raises(ComputeError, match=message):
         reach(running.door(), Proof.direct(["sub1"]), 8)
+
+
+def test_another_ssh_that_comes_first_and_does_not_connect_is_named_with_what_differs(running: Lab) -> None:
+    first = b"PATH=/usr/bin:$PATH\n"
+    with chatty(running, (0,), first):
+        assert reach(running.door(), Proof.direct(["sub1"]), 60) == ["main1", "sub1"]
+    of_home = b"mkdir -p ~/.ssh; printf 'Host *\\n  Port 77\\n' >~/.ssh/config; chmod 600 ~/.ssh/config\n"
+    message = "the first ssh in the PATH .* /usr/bin/ssh: .*refused; /home/work/.ssh/config:2: Port 77"
+    with chatty(running, (0,), first + of_home), pytest.raises(ComputeError, match=message):
+        reach(running.door(), Proof.direct(["sub1"]), 60)
