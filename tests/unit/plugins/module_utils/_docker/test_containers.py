@@ -252,7 +252,7 @@ def test_a_policy_can_permit_only_the_volumes_of_sessions_of_the_owner(
     ("session", "began", "said"),
     [
         (
-            "train",
+            PLAN.session.name,
             PLAN.session.began + 60,
             "of a newer session of this name, which the store does not know: do not remove it",
         ),
