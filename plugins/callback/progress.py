@@ -357,4 +357,8 @@ def message_of(facts: Dict[str, Any]) -> str:
     for item in facts.get("results") or []:
         if isinstance(item, dict) and item.get("failed"):
             return message_of(item)
+    written = [line.strip() for line in str(facts.get("module_stderr") or "").splitlines() if line.strip()]
+    if written and "module_stdout" in facts and "exception" not in facts:
+        # Ansible says only that the module wrote no result. The host says why: sudo, a login shell, a Python that is missing.
+        return written[-1]
     return str(facts.get("msg") or facts.get("stderr") or "failed without a message").strip()

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from typing import Dict, List, Sequence
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
@@ -121,8 +122,10 @@ def check_root(place: Controller, script: str = "") -> Json:
     Before ansible-core 2.19 sudo's refusal is the result of a command, since then it is an exception.
     """
     as_root = f'[ "$(id -u)" != 0 ] || (\n{script}\n)\n' if script else ""
+    # On one line: a login shell of the csh family reads no line break in quotes.
+    before = f'eval "$(printf %s {b64encode(as_root.encode()).decode()} | base64 -d)"; ' if script else ""
     try:
-        answer = place.action._low_level_execute_command(as_root + "id -u")
+        answer = place.action._low_level_execute_command(before + "id -u")
     except AnsibleConnectionFailure:
         raise
     except AnsibleError as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from base64 import b64encode
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -77,12 +78,30 @@ def answer(action: ComputeAction, options: Json, task_vars: Json) -> Json | None
         return None
     asked, noun = interpreter(action, task_vars), noun_of(options["call"])
     python = asked if _INTERPRETER.fullmatch(asked) else _PYTHON
-    command = [python, "-I", "-S", "-c", _CLIENT, directory(action, options, task_vars), _START, noun]
+    command = [
+        python,
+        "-I",
+        "-S",
+        "-c",
+        one_line(_CLIENT),
+        directory(action, options, task_vars),
+        one_line(_START),
+        noun,
+    ]
     request = {"options": options, "check": action._task.check_mode, "diff": action._task.diff}
     # A value from a vault becomes text here.
     text = json.dumps(request, default=str)
     done = action._low_level_execute_command(shlex.join(command), in_data=text.encode())
     return None if done["rc"] in _ABSENT else _parsed(done)
+
+
+def one_line(program: str) -> str:
+    """A program of Python as one line without quotes and exclamation marks: shells of the csh family read them in any quotes.
+
+    >>> eval(one_line("1 + 1").replace("exec", "eval"))
+    2
+    """
+    return f'exec(__import__("base64").b64decode("{b64encode(program.encode()).decode()}"))'
 
 
 def may_stay(action: ComputeAction) -> bool:

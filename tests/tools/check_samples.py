@@ -24,6 +24,7 @@ def swarm(number: int, cluster: str = "home", **changes: Any) -> dict[str, Any]:
         "address": f"192.0.2.{number}",
         "data_path_port": 0,
         "error": "",
+        "is_gone": False,
     }
     return {**found, **changes}
 

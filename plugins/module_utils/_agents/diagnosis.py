@@ -175,11 +175,33 @@ def diagnose(
     findings = [finding for report in reports for finding in check_agent(report, required, several)]
     up = [report for report in reports if report["reachable"]]
     if several:
-        findings += check_swarm(up, required) + _check_listeners(up, probes) + check_pairs(up, probes)
+        between = check_pairs(up, probes) + check_overlay(plan or {}, probes, _port(up))
+        moved = _moved(up, between)
+        findings += [_with_cause(one, moved) for one in check_swarm(up, required)] + _check_listeners(up, probes)
+        findings += [one for one in between if not moved.keys() & set(one.where.split(" -> "))]
         findings += check_isolation(up, probes) + check_gpu_versions(up) + check_transports(up)
         findings += check_architectures(up)
-        findings += check_overlay(plan or {}, probes, _port(up))
     return sorted(findings, key=lambda finding: (FAIL, WARN, OK).index(finding.status))
+
+
+def _moved(reports: Sequence[Json], between: Sequence[Finding]) -> Dict[str, str]:
+    """The agents that nothing reaches at the address that their Swarm has, which they do not have any more; with that address.
+
+    An address that is translated on the way is none of the host's, either, but it is reached.
+    """
+    lost = {one.where.partition(" -> ")[2] for one in between if one.status == FAIL}
+    gone = {report["name"]: str(report["swarm"]["address"]) for report in reports if report["swarm"]["is_gone"]}
+    return {name: address for name, address in gone.items() if name in lost}
+
+
+def _with_cause(finding: Finding, moved: Dict[str, str]) -> Finding:
+    """The finding; of an agent that has another address than in its Swarm, with this cause, which explains all failed pairs."""
+    if finding.check != "swarm" or finding.where not in moved:
+        return finding
+    found = f"its Swarm has it at {moved[finding.where]}, which is no address of this host any more"
+    return Finding(
+        "swarm", finding.where, FAIL, found, "run docker swarm leave --force on that host, then provision_agents.yml"
+    )
 
 
 def _check_listeners(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:

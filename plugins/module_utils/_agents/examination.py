@@ -69,7 +69,7 @@ def examine(options: Json) -> Json:
 
 def _engine_report(engine: Engine, options: Json) -> Json:
     info = engine.info()
-    swarm = {**host.swarm_place(info), "error": (info.get("Swarm") or {}).get("Error") or ""}
+    swarm = _swarm(info, options["docker_host"])
     address = swarm["address"] or host.own_address(options["addresses"])
     # Images, and volumes with logs.
     root = min(image_folder(info), str(info.get("DockerRootDir") or "/var/lib/docker"), key=free_below)
@@ -107,6 +107,13 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "rdma": [{**port, "gids": gid_types(port["name"])} for port in rdma_ports(options["fabric"])],
         **(_test_esp(engine) if image and options["several"] else {"esp": None, "esp_reason": ""}),
     }
+
+
+def _swarm(info: Json, docker_host: str) -> Json:
+    """The engine's place in its Swarm, why that fails, and whether the Swarm has an address that this host has not."""
+    place = host.swarm_place(info)
+    is_gone = docker_host.startswith("unix://") and host.is_gone(place["address"])
+    return {**place, "error": (info.get("Swarm") or {}).get("Error") or "", "is_gone": is_gone}
 
 
 def _gpus(has_runtime: bool, options: Json) -> Json:

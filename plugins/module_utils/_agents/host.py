@@ -142,6 +142,15 @@ def own_addresses() -> Set[str]:
     return {address for _name, address in _interfaces()}
 
 
+def is_gone(address: str) -> bool:
+    """Whether an IPv4 address is of no interface of this host: it had another one before, or others reach it by translation.
+
+    >>> is_gone(""), is_gone("127.0.0.1"), is_gone("203.0.113.9")
+    (False, False, True)
+    """
+    return bool(address) and ":" not in address and not address.startswith("127.") and address not in own_addresses()
+
+
 def host_network(wanted: List[str], info: Json) -> Json:
     """The address for other hosts, with its interface, and why sessions cannot use the network of this host."""
     address = own_address(wanted)

@@ -256,7 +256,7 @@ EXAMINATION = Whole(
         "nvlink": Whole(gpus=whole(1000), linked=whole(1 << 20)),
         "time": a_number,
         "esp": or_none(a_flag),
-        "swarm": Whole(**{**_SWARM, "error": a_text}),
+        "swarm": Whole(**{**_SWARM, "error": a_text, "is_gone": a_flag}),
     }
 )
 

@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.callback.progress import (
     CallbackModule,
     _is_unread,
     _Lasting,
+    message_of,
     task_facts,
 )
 
@@ -151,3 +152,15 @@ def test_a_session_that_no_host_can_hold_is_red(monkeypatch: pytest.MonkeyPatch)
     lines = ["Session giant is PENDING: no host can hold this as they are: x.", "Session small is PENDING: x."]
     callback._show({"msg": lines})
     assert shown == [(lines[0], "red"), (lines[1], None)]
+
+
+def test_a_module_without_a_result_shows_what_the_host_wrote() -> None:
+    """As sudo with requiretty does, and a login shell that lets nobody in."""
+    facts = {
+        "failed": True,
+        "msg": "Module result deserialization failed: No start of json char found",
+        "module_stdout": "",
+        "module_stderr": "Shared connection closed.\nsudo: sorry, you must have a tty to run sudo\n",
+    }
+    assert message_of(facts) == "sudo: sorry, you must have a tty to run sudo"
+    assert message_of({**facts, "module_stderr": ""}) == facts["msg"]

@@ -323,3 +323,11 @@ def test_a_path_too_long_for_a_socket_means_no_process(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         leave(base)
     assert list(base.iterdir()) == []
+
+
+def test_the_command_of_a_step_is_one_line_that_any_login_shell_reads() -> None:
+    """Shells of the csh family read line breaks and exclamation marks within quotes."""
+    for program in (resident_steps._CLIENT, resident_steps._START):
+        line = resident_steps.one_line(program)
+        assert not set(line) & set("\n!'$`\\")
+        compile(line, "line", "eval")

@@ -175,6 +175,20 @@ def test_the_port_is_what_a_manager_reports() -> None:
     assert closed[0].remedy.startswith("allow UDP 7789 (VXLAN)")
 
 
+def test_a_host_with_another_address_is_one_finding_with_its_cause() -> None:
+    """Its Swarm has the former address, at which nothing arrives."""
+    moved = [*THREE[:2], report(3, swarm=swarm(3, is_gone=True))]
+    tried = probes(*NAMES)
+    for name in NAMES[:2]:
+        tried[name]["connected"]["agent3"] = {"7946": "silent", "2377": "silent"}
+        tried["agent3"]["received"] = []
+    found = diagnose(moved, tried, Requirements(head="agent1"))
+    assert not_ok(found) == [("swarm", "agent3")]
+    assert found[0].found == "its Swarm has it at 192.0.2.3, which is no address of this host any more"
+    # An address that is translated on the way works.
+    assert not_ok(diagnose(moved, probes(*NAMES), Requirements(head="agent1"))) == []
+
+
 def test_isolation_is_not_claimed_if_no_container_sent() -> None:
     tried = {name: {**probe, "contained": False} for name, probe in probes(*NAMES).items()}
     assert "isolation" not in {one.check for one in diagnose(THREE, tried, Requirements(head="agent1"))}
