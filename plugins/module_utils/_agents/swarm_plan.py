@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core.constants import VXLAN_PORT
 from .._core.documents import Json, decoded
@@ -63,7 +63,8 @@ def plan_swarm(nodes: Sequence[Node], head: str) -> Json:
     nodes = sorted(resolved(nodes), key=lambda node: node.name != head)
     lead = _lead(nodes, head)
     cluster = lead.cluster if lead.state == "active" else ""
-    refused = {node.name: why for node in nodes for why in [_refusal(node, lead, cluster)] if why}
+    managed = {node.cluster for node in nodes if node.manager and node.cluster}
+    refused = {node.name: why for node in nodes for why in [_refusal(node, lead, cluster, managed)] if why}
     able = [node for node in nodes if node.name not in refused]
     managers = [node.name for node in able if node.wanted or node.name == head or node.manager]
     steps = {node.name: _step(node, lead, managers) for node in able}
@@ -108,13 +109,16 @@ def _lead(nodes: Sequence[Node], head: str) -> Node:
     return first
 
 
-def _refusal(node: Node, lead: Node, cluster: str) -> str:
+def _refusal(node: Node, lead: Node, cluster: str, managed: Collection[str]) -> str:
     if node.state not in ("active", "inactive"):
         why = "%s: the Swarm membership of its engine is in state %s; read that engine's log, or %s."
         return why % (node.name, node.state, _REMEDY)
-    if node.state == "active" and node.name == lead.name and not node.manager:
-        why = "%s is a worker of a Swarm that no agent of the inventory manages; promote it, or %s."
-        return why % (node.name, _REMEDY)
+    if node.state == "active" and not node.manager and node.cluster not in managed:
+        why = (
+            "%s is a worker of a Swarm (%s) that no agent of the inventory manages: bring one of its managers back; "
+            "if they are lost for good, or if it is not wanted, %s, and run provision_agents.yml again."
+        )
+        return why % (node.name, node.cluster or "unknown", _REMEDY)
     if node.state == "active" and node.cluster != cluster:
         why = "%s is in another Swarm (%s) than %s (%s); %s."
         return why % (node.name, node.cluster or "unknown", lead.name, cluster or "none yet", _REMEDY)

@@ -47,7 +47,8 @@ def awaited(
     row: Row, request: Request, others: Mapping[str, Row | None], agents: Sequence[Agent], now: float
 ) -> Awaited:
     """What a waiting session waits for. ``others`` are the newest sessions of the names in ``session_after``."""
-    since, waits = request.earliest(row.created), []
+    # What has happened lies in the past, even if the clock of this host was ahead then.
+    since, waits = request.earliest(min(row.created, now)), []
     for name in request.after:
         other = others[name]
         result, reason = _result(other, agents) if other else (FAILURE, "does not exist")
@@ -55,7 +56,6 @@ def awaited(
             return Awaited(since, failure=(name, reason))
         if result != SUCCESS:
             waits.append(f"{name}, which is {other.state}")
-        # It has happened, even if the clock of this host was ahead then.
         since = max(since, min(other.changed, now))
     reason = f"waits for the success of {' and of '.join(waits)}" if waits else ""
     return Awaited(since, reason)

@@ -33,6 +33,8 @@ LONGEST_LEASE = 7 * _DAY
 _LOOKS = f"""SELECT rowid, id, state, (plan = 'null' OR instr(plan, id)) AND (request || plan = 'nullnull' OR
     (instr(request || plan, printf('"%s"', name)) AND instr(request || plan, printf('"%s"', owner))))
     FROM session WHERE {LIVE_ROWS}"""
+# Seconds by which a clock may be set back without a note.
+_STEP = 60
 _TIMES = "CAST(created AS REAL), CAST(changed AS REAL)"
 # Times that cannot be count as 0.
 _IN_FUTURE = f"SELECT id FROM session WHERE {LIVE_ROWS} AND max({_TIMES}) > ? AND max({_TIMES}) < 1e11"
@@ -94,7 +96,7 @@ def correct_times(store: Store, now: float) -> None:
 
     It would else wait until that time, or outlive its lifetime by as much.
     """
-    for (session_id,) in store.query(_IN_FUTURE, (now,)):
+    for (session_id,) in store.query(_IN_FUTURE, (now + _STEP,)):
         row = store.get(session_id)
         if row is None:
             continue

@@ -65,9 +65,17 @@ def test_the_port_of_overlays_is_that_of_the_swarm_that_leads() -> None:
     ("nodes", "refused", "says"),
     [
         ([manager("a1"), manager("a2", "other")], "a2", "in another Swarm (other) than a1 (ours)"),
-        ([manager("a1"), worker("a2", of="z9")], "a2", "in another Swarm (unknown) than a1 (ours)"),
+        (
+            [manager("a1"), worker("a2", of="z9")],
+            "a2",
+            "a worker of a Swarm (unknown) that no agent of the inventory manages",
+        ),
         ([bare("a1"), manager("a2", "other")], "a2", "in another Swarm (other) than a1 (none yet)"),
-        ([worker("a1", of="z9", cluster="other"), bare("a2")], "a1", "that no agent of the inventory manages"),
+        (
+            [worker("a1", of="z9", cluster="other"), bare("a2")],
+            "a1",
+            "a Swarm (other) that no agent of the inventory manages",
+        ),
         ([manager("a1"), bare("a2", state="locked")], "a2", "in state locked"),
         ([manager("a1"), bare("a2", state="error")], "a2", "in state error"),
     ],
@@ -79,6 +87,19 @@ def test_who_is_elsewhere_is_refused_by_name(nodes: list[Node], refused: str, sa
     assert says in plan["refused"][refused]
     assert "docker swarm leave" in plan["refused"][refused]
     assert refused not in plan["steps"]
+
+
+@pytest.mark.parametrize("cluster", ["", "dead"])
+def test_each_worker_of_a_swarm_whose_managers_are_lost_is_refused(cluster: str) -> None:
+    """Not only the one that would lead: the others would stay in the Swarm without managers."""
+    lost = [worker(name, of="z9", cluster=cluster) for name in ("a2", "a3")]
+    for nodes in (lost, [bare("a1"), *lost], [manager("a1"), *lost]):
+        refused = plan_swarm(nodes, nodes[0].name)["refused"]
+        assert list(refused) == ["a2", "a3"]
+        for name, why in refused.items():
+            assert why.startswith(f"{name} is a worker of a Swarm ({cluster or 'unknown'}) that no agent")
+            assert "run `docker swarm leave` on that host" in why
+            assert "run provision_agents.yml again" in why
 
 
 @pytest.mark.parametrize(
