@@ -179,8 +179,9 @@ report() { # exits with the highest exit code; a lost container counts only if a
     worst=
     failed=
     for host in $hosts; do
-        code=255
-        read -r code <"$folder/$host"
+        # `read` of BusyBox 1.38 never returns in a shell that has caught a signal.
+        code=$("$box" cat "$folder/$host")
+        code=${code:-255}
         [ "$code" = 0 ] || failed="$failed, $host ($code)"
         if [ "$code" != lost ] && [ "$code" -gt "${worst:--1}" ]; then
             worst=$code

@@ -267,10 +267,23 @@ run_sshd() { # becomes sshd
     exec "$runtime/libexec/sshd" "$@"
 }
 
-trap 'finish 143' TERM INT
-trap 'finish 80' USR1 # the lifetime of the session is over
-trap 'finish 81' USR2 # the session is idle
-trap finish_command ALRM # the command of main1 has ended, and the session ends with it
+end() { # CODE, or `command`: goes on as a shell that has caught no signal, because `read` of BusyBox 1.38 never returns in one that has
+    trap '' TERM INT USR1 USR2 ALRM
+    # shellcheck disable=SC2086 # a list of PIDs
+    exec "$runtime/bin/sh" "$0" end "$1" "$state" "$sshd" $helpers
+}
+
+if [ "${1-}" = end ]; then
+    code=$2 state=$3 sshd=$4
+    shift 4
+    helpers=$*
+    [ "$code" != command ] || finish_command
+    finish "$code"
+fi
+trap 'end 143' TERM INT
+trap 'end 80' USR1      # the lifetime of the session is over
+trap 'end 81' USR2      # the session is idle
+trap 'end command' ALRM # the command of main1 has ended, and the session ends with it
 [ "$*" != check-folders ] || check_folders
 receive_files
 make_empty_root
@@ -296,4 +309,4 @@ keep_limits &
 helpers="$helpers $!"
 wait "$sshd"
 say "sshd ended with exit code $?"
-finish 1
+end 1

@@ -161,7 +161,6 @@ finish_command() { # ends the container with 83 after a command that has succeed
 }
 
 finish() { # CODE: ends all programs, then the connections, then the container
-    trap '' TERM INT USR1 USR2 ALRM
     read_grace
     # These first: a command that is cut short has no exit code, and starts again with a repair.
     # shellcheck disable=SC2086 # a list of PIDs
