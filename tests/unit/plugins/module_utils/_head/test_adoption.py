@@ -174,7 +174,7 @@ def test_an_adopted_session_that_is_no_longer_seen_is_forgotten_and_never_remove
     assert len(lost_store.live()) == 1
 
 
-@pytest.mark.parametrize("state", ["exited", "paused", "dead"])
+@pytest.mark.parametrize("state", ["exited", "paused", "dead", "apart"])
 def test_a_session_that_has_stopped_is_adopted_and_repaired(store: Store, lost_store: Store, state: str) -> None:
     """After a restart of its hosts, its resources are still known, so it can be repaired or terminated."""
     plan = running(store, TRAIN, A)
@@ -185,6 +185,36 @@ def test_a_session_that_has_stopped_is_adopted_and_repaired(store: Store, lost_s
     decision = launch(lost_store, TRAIN, context(*stopped, now=9000.0))
     assert (decision.verdict, decision.missing) == ("repair", ("main1", "sub1", "sub2"))
     assert relabelled(plan_of(decision), plan.session.launch) == plan
+
+
+@pytest.mark.parametrize(
+    ("place", "state"),
+    [
+        ({"network": "", "address": ""}, "detached"),
+        ({"address": "10.9.9.9"}, "detached"),
+        ({"published": []}, "unpublished"),
+    ],
+)
+def test_a_session_that_has_lost_its_place_on_the_network_is_adopted_and_repaired(
+    store: Store, lost_store: Store, place: dict[str, object], state: str
+) -> None:
+    """Its host has left the Swarm, or someone has disconnected it: until its plan is known again, it runs."""
+    made = running(store, TRAIN, A)
+    [there] = carried_out([A], made)
+    right = {one.id: {"network": made.network.name, "address": one.address} for one in made.containers}
+    ports = [port.host_port for port in made.main.ports]
+    lost = [replace(one, data={**one.data, **right[one.id], "published": ports, **place}) for one in there.containers]
+    report = replace(there, containers=tuple(lost))
+    with lost_store.transaction():
+        adopt(lost_store, [report], 8000.0)
+    [listed] = list_sessions([row_of(lost_store)], [report])
+    assert (listed["name"], listed["state"], len(listed["containers"])) == (TRAIN.name, "RUNNING", 3)
+    decision = launch(lost_store, TRAIN, context(report, now=9000.0))
+    assert decision.verdict == "repair"
+    assert relabelled(plan_of(decision), made.session.launch) == made
+    [listed] = list_sessions([row_of(lost_store)], [report])
+    assert listed["containers"][0]["state"] == state
+    assert "main1" in listed["degraded"]
 
 
 def test_what_has_not_run_or_tells_no_plan_is_not_adopted(store: Store, lost_store: Store) -> None:
