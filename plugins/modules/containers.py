@@ -164,8 +164,8 @@ actions:
   contains:
     name: {description: "The name of the container, volume or network in the engine.", type: str, sample: alice.train.main1}
     action:
-      description: The change, such as V(created), V(recreated), V(started), V(limited), V(stopped), V(removed),
-        V(volume removed) or V(network removed).
+      description: The change, such as V(created), V(recreated), V(renamed), V(started), V(updated), V(limited), V(stopped),
+        V(removed), V(volume removed) or V(network removed).
       type: str
       sample: created
 left:

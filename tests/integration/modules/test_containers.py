@@ -206,8 +206,11 @@ def test_modules(launcher: Launcher, client: Any, engine_host: str) -> None:
     options = {"agent": AGENT, "sessions": [plan.session.id]}
     assert run_module("containers", state="absent", check=True, **options)["changed"]
     assert len(ours(client, plan)) == 2
+    # Another name keeps no container of a session.
+    client.rename(plan.containers[1].name, plan.containers[1].name + ".renamed")
     gone = run_module("containers", state="absent", **options)
-    assert sorted(gone["changed_names"]) == sorted(one.name for one in plan.containers)
+    assert sorted(gone["changed_names"]) == [plan.main.name, plan.containers[1].name + ".renamed"]
+    assert ours(client, plan) == []
     assert run_module("containers", state="absent", **options)["changed"] is False
     wrong = run_module("containers", state="created", agent=AGENT, plan={"session": {}})
     assert wrong["failed"], wrong
