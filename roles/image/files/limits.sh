@@ -265,8 +265,7 @@ check_idle() {
 }
 
 keep_limits() {
-    : >"$config/run/over"
-    "$runtime/bin/chown" "$uid" "$config/run/over"
+    { printf '' >"$config/run/over" && "$runtime/bin/chown" "$uid" "$config/run/over"; } 2>/dev/null
     warned=0 used_at='' logins='' cpu='' clock=0 asked='' ask_driver_at=0 driver=none
     while :; do
         read_limits
