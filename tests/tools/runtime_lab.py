@@ -153,7 +153,7 @@ class Lab:
         folder = Folder()
         folder.add("etc/passwd", PASSWD.format(shell=shell)).add("etc/group", GROUP)
         folder.add("etc/ssh/ssh_config", SSH_CONFIG).add("etc/ssh/ssh_known_hosts", self.keys.known_hosts)
-        folder.add("etc/cluster-compute/ssh_config", SSH_CONFIG)
+        folder.add("etc/cluster-compute/ssh_config", "Host main1 sub1 sub2 sub3" + SSH_CONFIG)
         folder.add("etc/cluster-compute/sshd_config", SSHD_CONFIG)
         folder.add("etc/cluster-compute/authorized_keys", self.keys.read("user.pub"))
         folder.add("etc/cluster-compute/ssh_host_ed25519_key", self.keys.read(key), 0o600)
