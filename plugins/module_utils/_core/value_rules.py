@@ -26,13 +26,26 @@ _IMAGE = re.compile(
 )
 
 
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
 def check_whole(variable: str, value: Any, least: int, most: int) -> int:
     number = value
     if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", value.strip()):
         number = int(value.strip())
     if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
-        raise InputError(variable, value, "must be a whole number from %d to %d" % (least, most))
+        raise InputError(variable, value, "must be a whole number from %d to %d%s" % (least, most, in_seconds(value)))
     return number
+
+
+def in_seconds(value: Any) -> str:
+    """What to write in place of a duration with a unit; empty for any other value.
+
+    >>> in_seconds("1d"), in_seconds("5"), in_seconds("1 m")
+    (' (1d is 86400 seconds)', '', '')
+    """
+    found = re.fullmatch(r"([0-9]{1,9})([smhd])", value.strip()) if isinstance(value, str) else None
+    return " (%s is %d seconds)" % (found[0], int(found[1]) * _UNITS[found[2]]) if found else ""
 
 
 _Number = TypeVar("_Number", int, float)

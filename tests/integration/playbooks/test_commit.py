@@ -22,7 +22,10 @@ from docker.errors import ImageNotFound
 IMAGE = "cluster-compute-test/playbooks-kept:1"
 OWNER = "cluster.compute.origin.owner"
 SHELL = "/opt/cluster-compute/bin/sh"
-KEYS = ("home/work/.ssh/id_ed25519", "etc/cluster-compute/id_cluster", "etc/cluster-compute/ssh_host_ed25519_key")
+KEYS = (
+    *("home/work/.ssh/id_ed25519", "home/work/id_container"),
+    *("etc/cluster-compute/id_cluster", "etc/cluster-compute/ssh_host_ed25519_key"),
+)
 # What stands for each kind that is no key; the last is in the configuration of the container.
 KINDS = ("app-token", "secret", "command", "history", "temporary", "known-host", "environment")
 PLANTED = {kind: f"{kind}-{random.token_hex(12)}" for kind in KINDS}

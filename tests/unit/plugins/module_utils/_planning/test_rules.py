@@ -111,7 +111,7 @@ def refusal(variables: dict[str, Any]) -> str:
         ("pull", "sometimes", "'sometimes'", "must be one of: missing, always, never"),
         ("bootstrap_timeout", 0, "0", "must be a whole number from 1 to 2592000"),
         ("verify_timeout", -1, "-1", "must be a whole number from 1 to 2592000"),
-        ("pull_timeout", "1h", "'1h'", "must be a whole number from 1 to 2592000"),
+        ("pull_timeout", "1h", "'1h'", "must be a whole number from 1 to 2592000 (1h is 3600 seconds)"),
         ("priority", 101, "101", "must be a whole number from 0 to 100"),
         ("environment", ["A=B"], "['A=B']", "must be a dictionary of names and values"),
         ("environment", {"A=B": "c"}, "'A=B'", VARIABLE),
