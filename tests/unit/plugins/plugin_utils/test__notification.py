@@ -25,7 +25,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils import _notificati
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.record import record
 
 ROW: Json = {
-    "id": "uuid",
+    "id": "3614fdf3-0e04-4a4b-8a4e-000000000000",
     "name": "train",
     "owner": "alice",
     "state": "RUNNING",
