@@ -48,8 +48,8 @@ def test_a_session_that_fits_does_not_count_as_waiting(store: Store) -> None:
 def test_a_session_that_has_waited_longer_than_the_policy_permits_is_cancelled_by_the_next_pass(store: Store) -> None:
     limits: Json = {"patience": 3600}
     asked(store, "old-job", limits, now=1000.0)
-    asked(store, "new-job", limits, now=2000.0)
     asked(store, "of-bob", limits, owner="bob", now=1000.0)
+    asked(store, "new-job", limits, now=2000.0)
     site = parse_policy({"default": limits, "owners": {"bob": {"patience": 7200}}})
     found = decide(store, "alice", (), context(A, now=4601.0, site=site))
     assert [row.name for row in found.fitting] == ["new-job"]
