@@ -87,7 +87,8 @@ def _ask_repeatedly(connection: Any, command: str, total: int, path: str, ended:
 
 
 def write_whole(path: str, text: str) -> None:
-    """Replace the file, so that a reader finds a whole text."""
-    with open(path + "~", "w", encoding="ascii") as file:
+    """Replace the file, so that a reader finds a whole text. Workers of several hosts may write the same file at once."""
+    new = f"{path}.{os.getpid()}-{threading.get_ident()}~"
+    with open(new, "w", encoding="ascii") as file:
         file.write(text)
-    os.replace(path + "~", path)
+    os.replace(new, path)

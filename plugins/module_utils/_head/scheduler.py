@@ -283,7 +283,7 @@ def _take_turn(store: Store, row: Row, request: Request, context: Context, is_ne
         return _give_up(store, row, error, context.now)
     row.plan, row.holder, row.lease = plan, context.holder, context.now + context.lease
     store.change(row, states.SCHEDULED, context.now, f"placed on {', '.join(plan.agents)}")
-    store.change(row, states.PREPARING, context.now, f"launch {plan.session.launch}")
+    store.change(row, states.PREPARING, context.now, "its containers are being created")
     return Decision("placed", row, plan)
 
 

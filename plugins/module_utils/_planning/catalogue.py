@@ -66,8 +66,20 @@ def check_environments(variable: str, value: Any) -> Table:
     """The table with the environments of the collection. Raises InputError for the first broken rule."""
     if not isinstance(value, Mapping):
         raise InputError(variable, value, "must be a dictionary of environments by name")
-    own = {str(name): _checked(f"{variable}.{name}", name, entry) for name, entry in value.items()}
+    own = {
+        str(name): _beside_shipped(name, _checked(f"{variable}.{name}", name, entry)) for name, entry in value.items()
+    }
     return {**SHIPPED, **own}
+
+
+def _beside_shipped(name: Any, entry: Environment) -> Environment:
+    """An entry for an environment of the collection adds its versions to it, and what it does not say stays."""
+    shipped = SHIPPED.get(name, {})
+    filled = {field: found or shipped.get(field, found) for field, found in entry.items()}
+    others = {
+        version: image for version, image in shipped.get("versions", {}).items() if version not in entry["versions"]
+    }
+    return {**filled, "versions": {**entry["versions"], **others}}
 
 
 def _checked(where: str, name: Any, value: Any) -> Environment:

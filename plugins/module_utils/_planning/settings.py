@@ -87,7 +87,8 @@ APP_SETTINGS: Tuple[Variable, ...] = (
         "environments",
         "dict",
         {},
-        "Environments by name. They are added to the environments of the collection, or replace them. Each is a dictionary: "
+        "Environments by name. They are added to the environments of the collection; one with such a name adds its "
+        "versions, and replaces the other parts that it sets. Each is a dictionary: "
         "C(versions) has the image of each version, the default first; C(apps) are names or dictionaries as in C(session_apps); "
         "C(command) and C(environment) are the defaults of C(session_command) and C(session_environment); C(description) is shown in "
         "lists.",

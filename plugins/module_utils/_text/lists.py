@@ -17,6 +17,8 @@ from .table import gpu_parts, table
 
 # What a list shows where a session has no data folder: its files are removed with it.
 NO_FOLDER = "none"
+# The resources of a session with roles in the usual table, where those of one session would make every line wide.
+BY_ROLE = "by role"
 # Columns of a table, unless the environment names another number.
 WIDTH = 120
 # The amounts of a table, and how each is shown.
@@ -45,7 +47,8 @@ def list_lines(listed: Json, name: str, columns: Sequence[str] = (), width: int 
 def sessions_table(sessions: Sequence[Json], columns: Sequence[str] = (), width: int = WIDTH) -> List[str]:
     """A line for every session: those that run, those that wait in the order of the queue, and those that have ended."""
     chosen = COLUMNS if ALL_COLUMNS in columns else tuple(columns) or USUAL
-    rows = [[SHOWN[name](session) or "-" for name in chosen] for session in sorted(sessions, key=place_of)]
+    cells = SHOWN if columns else {**SHOWN, "each": _each}
+    rows = [[cells[name](session) or "-" for name in chosen] for session in sorted(sessions, key=place_of)]
     shown = [
         place
         for place, name in enumerate(chosen)
@@ -128,6 +131,10 @@ def resources_of(session: Json) -> str:
         return "; ".join("%d %s: %s" % (role["size"], role["name"], show_amounts(role)) for role in session["roles"])
     parts = "; ".join(gpu_parts(session["each"].get("gpus") or ()))
     return show_amounts({**session["each"], "gpus": session["gpus"]}) + (f" ({parts})" if parts else "")
+
+
+def _each(session: Json) -> str:
+    return BY_ROLE if session.get("roles") else resources_of(session)
 
 
 def show_amounts(amounts: Mapping[str, float]) -> str:

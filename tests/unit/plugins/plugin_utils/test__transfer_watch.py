@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,13 @@ def test_nothing_is_asked_where_nothing_shows_it(folder: Path, monkeypatch: pyte
     with transfer_watch.watched(connection, "agent1", "cat progress"):
         pass
     assert connection.asked == [0]
+
+
+def test_workers_that_write_one_file_at_once_do_not_disturb_each_other(folder: Path) -> None:
+    def write(number: int) -> None:
+        for _time in range(200):
+            transfer_watch.write_whole(str(folder / "agent_step.json"), str(number))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    assert [path.name for path in folder.iterdir()] == ["agent_step.json"]

@@ -50,6 +50,20 @@ def test_a_name_stands_for_an_image(given: str, image: str) -> None:
     assert with_environment({"session_image": given}, table)["session_image"] == image
 
 
+def test_a_version_of_the_site_is_beside_the_one_of_the_collection() -> None:
+    own = {"pytorch": {"versions": {"2.12.0": "cluster-compute/pytorch:2.12.0"}}}
+    table = check_environments("session_environments", own)
+    for given, version in (("pytorch", "2.12.0"), ("pytorch:2.12.0", "2.12.0"), ("pytorch:2.13.0", "2.13.0")):
+        found = with_environment({"session_image": given, "session_apps": ["terminal"]}, table)
+        assert found["session_image"] == f"cluster-compute/pytorch:{version}"
+        assert found["session_apps"] == [APPS["terminal"]]
+    assert table["pytorch"]["description"] == SHIPPED["pytorch"]["description"]
+    both = {"pytorch": {"versions": {"2.13.0": "mirror/pytorch:1", "2.12.0": "own"}, "apps": ["jupyterlab"]}}
+    table = check_environments("session_environments", both)
+    assert table["pytorch"]["versions"] == both["pytorch"]["versions"]
+    assert table["pytorch"]["apps"] == [APPS["jupyterlab"]]
+
+
 def test_defaults_of_an_environment_give_way_to_variables() -> None:
     table = check_environments("session_environments", OWN)
     bare = with_environment({"session_image": "r"}, table)

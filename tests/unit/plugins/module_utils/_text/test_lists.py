@@ -128,6 +128,14 @@ def test_the_table_fits_120_columns_and_loses_nothing() -> None:
     assert len(table([long, degraded], width=400)) == 3
 
 
+def test_roles_of_one_session_do_not_make_every_line_wide() -> None:
+    role = {"name": "ps", "size": 2, "millicpus": 500, "memory": GIB, "gpus": 0}
+    roles = [role, {**role, "name": "worker", "size": 1}]
+    header, train = table([{**ROW, "roles": roles}], width=400)
+    assert dict(zip(_cells(header), _cells(train), strict=True))["EACH"] == "by role"
+    assert table([{**ROW, "roles": roles}], ["each"])[1] == "2 ps: 0.5 CPUs, 1g; 1 worker: 0.5 CPUs, 1g"
+
+
 def test_columns_are_chosen() -> None:
     assert table([ROW], ["session", "apps", "in use"]) == [
         "SESSION  APPS                 IN USE",
