@@ -95,14 +95,13 @@ def test_a_session_has_one_line_on_a_desktop_and_no_vertical_name_on_a_phone(
     assert max(heights(page, ".sessions th small, .waiting th small")) < 1.6
 
 
-def test_nothing_is_cut_where_there_is_room(page: Any, documents: dict[int, str], tmp_path: Path) -> None:
+def test_an_app_is_not_cut_on_a_desktop(page: Any, documents: dict[int, str], tmp_path: Path) -> None:
     document = json.loads(documents[3])
     app = {"name": "jupyterlab", "address": "192.0.2.11", "port": 30001, "agent": "node1"}
     for session in document["sessions"]:
-        containers = [{**one, "agent": "cluster-compute-1"} for one in session["containers"]]
-        session.update(name="train", apps=[app], containers=containers)
+        session.update(name="train", apps=[app])
     show(page, tmp_path, document)
-    cut = """return [...document.querySelectorAll(".sessions .where, .sessions td:nth-child(6)")]
+    cut = """return [...document.querySelectorAll(".sessions td:nth-child(6)")]
         .filter(part => part.scrollWidth > part.clientWidth).map(part => part.textContent)"""
     assert page.execute_script(cut) == []
 
