@@ -43,7 +43,7 @@ def test_a_launch_is_placed_recorded_and_leased(store: Store) -> None:
     assert [(note["after"], note["reason"]) for note in store.history(row.id)] == [
         ("PENDING", "requested"),
         ("SCHEDULED", "placed on a"),
-        ("PREPARING", "launch %s" % plan.session.launch),
+        ("PREPARING", "its containers are being created"),
     ]
     assert row.launch == plan.session.launch
 
