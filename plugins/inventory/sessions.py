@@ -141,7 +141,8 @@ def _control_path(session_id: str, hostname: str) -> str:
 
 def _documents(base: str, wanted: List[str]) -> Dict[str, Any]:
     """The document of each session that runs and is wanted, by name: without names, of all sessions of this user."""
-    listed = os.listdir(base) if os.path.isdir(base) else []
+    # A name with a dot is a directory of the controller's own, such as that of its requests.
+    listed = [name for name in os.listdir(base) if not name.startswith(".")] if os.path.isdir(base) else []
     names = [name for name in listed if (name in wanted if wanted else _is_own(os.path.join(base, name)))]
     try:
         # None during its launch.

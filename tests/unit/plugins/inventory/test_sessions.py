@@ -53,6 +53,7 @@ def test_each_role_of_a_session_is_a_group(checkout: Path, base: Path, hostname:
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
     folder = tmp_path / "base"
+    (folder / ".requests").mkdir(parents=True, mode=0o700)
     for name in ("train", "serve"):
         (folder / name).mkdir(parents=True, mode=0o700)
         (folder / name / "session.json").write_text(json.dumps(document(name)))
@@ -103,7 +104,7 @@ def test_the_session_of_another_user_is_left_out(checkout: Path, base: Path) -> 
 
 
 def test_all_sessions_have_hosts_of_different_names_and_groups_for_each_agent(checkout: Path, base: Path) -> None:
-    """The file ssh_config beside the sessions' folders is no session."""
+    """The file ssh_config and the directory of requests beside the sessions' directories are no sessions."""
     groups = inventory(checkout, base, "all.sessions.yml")
     assert groups["agent_node1"] == {"train.main1", "train.sub1", "serve.main1", "serve.sub1"}
     assert groups["agent_node2"] == {"train.sub2", "serve.sub2"}
