@@ -25,6 +25,8 @@ from typing import Any
 from stub_proof import ProofServer, host_key
 
 START = 0.15  # seconds of a start
+# The message of PID 1 that its files are there.
+RECEIVED = b"cluster-compute: the files of the session have arrived\n"
 VERSION = {"ApiVersion": "1.41", "MinAPIVersion": "1.12", "Version": "20.10.24"}
 Json = dict[str, Any]
 
@@ -216,7 +218,7 @@ class _Requests(BaseHTTPRequestHandler):
             self.wfile.write(data)
 
     def _attach(self, engine: StubEngine, identity: str) -> None:
-        """The connection becomes the standard input of PID 1: the number of bytes on a line, and the bytes."""
+        """The connection becomes the standard input of PID 1: the number of bytes on a line, and the bytes, which it confirms."""
         self.send_response(101)
         self.send_header("Content-Type", "application/vnd.docker.raw-stream")
         self.send_header("Connection", "Upgrade")
@@ -227,6 +229,7 @@ class _Requests(BaseHTTPRequestHandler):
         size = int(self.rfile.readline() or 0)
         if size:
             engine.receive(identity, self.rfile.read(size))
+            self.wfile.write(b"\x02\0\0\0" + len(RECEIVED).to_bytes(4, "big") + RECEIVED)
 
     # The names that http.server looks for.
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _handle  # noqa: N815

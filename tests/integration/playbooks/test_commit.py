@@ -177,7 +177,7 @@ def test_a_session_from_the_image_has_what_was_installed(controller: Controller,
     missing = "for one in a-hard-link z-hard-link device; do test ! -e /usr/local/lib/$one || echo $one; done"
     assert other.say("main1", missing) == ""
     for path in KEYS:
-        assert as_root(other, f"cat /{path}") != as_root(built, f"cat /{path}")
+        assert as_root(other, f"cat /{path} || :") != as_root(built, f"cat /{path}")
     assert PLANTED["known-host"] not in as_root(other, "cat /etc/ssh/ssh_known_hosts")
     controller.terminate("other").check()
 
