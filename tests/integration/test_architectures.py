@@ -46,12 +46,12 @@ def test_a_session_of_the_reference_image_runs_on_one_architecture(pool: ManyAge
     assert used(pool) == {}
 
 
-def test_a_session_that_only_both_together_could_hold_is_refused_with_the_reason(pool: ManyAgents) -> None:
-    with pytest.raises(SystemExit) as refused:
-        pool.play("cluster_session.yml", {**SPREAD, "agent_cpus": 2, "session_cluster_size": 8})
+def test_a_session_that_only_both_together_could_hold_waits_with_the_reason(pool: ManyAgents) -> None:
+    text = pool.play("cluster_session.yml", {**SPREAD, "agent_cpus": 2, "session_cluster_size": 8}).text
     reason = "a session runs on one architecture, and none has room for all 8 containers: aarch64 for 6, x86_64 for 4"
-    assert reason in " ".join(str(refused.value).split())
+    assert reason in " ".join(text.split())
     assert used(pool) == {}
+    pool.end()
 
 
 def test_the_list_names_the_architecture_of_each_agent(pool: ManyAgents) -> None:
@@ -61,7 +61,7 @@ def test_the_list_names_the_architecture_of_each_agent(pool: ManyAgents) -> None
     }
 
 
-def test_one_agent_of_each_architecture_builds_an_environment(pool: ManyAgents) -> None:
+def test_one_agent_of_the_head_s_architecture_and_each_other_one_build_an_environment(pool: ManyAgents) -> None:
     text = pool.play("build_environments.yml", {"environments": "[lab]"}, "--check").text
     changes = dict(re.findall(r"(agent\d+) +: ok=\d+ +changed=(\d)", text))
-    assert [name for name in pool.names if int(changes[name])] == ["agent001", "agent002"]
+    assert [name for name in pool.names if int(changes[name])] == ["agent001", *ARM]
