@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import browser
@@ -144,13 +144,23 @@ class Tmux:
         ActionChains(self._page).key_down(Keys.CONTROL).send_keys("b").key_up(Keys.CONTROL).perform()
         send(self._page, *keys)
 
+    def does(self, form: str, expected: str, *keys: str) -> None:
+        """Type Ctrl-B and these keys until a format of tmux has this value: a busy page can lose a key."""
+        for _attempt in range(5):
+            self.prefix(*keys)
+            with suppress(AssertionError):
+                return self.shows(form, expected, 30)
+        raise AssertionError(f"Ctrl-B {keys}: {form} is not {expected}. {browser.shown(self._page)}")
+
     def wheel(self) -> None:
         """Turn the wheel above the terminal, away from the user."""
         screen = ScrollOrigin.from_element(elements(self._page, ".xterm-screen")[0])
         ActionChains(self._page).scroll_from_origin(screen, 0, -400).perform()
 
-    def shows(self, form: str, expected: str) -> None:
+    def shows(self, form: str, expected: str, patience: float = browser.PATIENCE) -> None:
         """Wait until a format of tmux has this value."""
         command = f"tmux display-message -p -t web '{form}'"
         what = f"{form} to be {expected}"
-        browser.wait_for(self._page, lambda: self._session.ssh("main1", command).text.strip() == expected, what)
+        browser.wait_for(
+            self._page, lambda: self._session.ssh("main1", command).text.strip() == expected, what, patience
+        )

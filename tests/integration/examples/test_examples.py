@@ -29,9 +29,9 @@ def launch(controller: Controller, example: str, name: str, image: str) -> Sessi
 
 
 def written(session: Session, host: str = "main1") -> str:
-    """A container's log."""
-    text = session.controller.client.logs(session.containers()[host]["Id"])
-    return str(text.decode())
+    """A container's log, without the lines of PID 1."""
+    lines = session.controller.client.logs(session.containers()[host]["Id"]).decode().splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("cluster-compute: "))
 
 
 def check_training(text: str) -> None:
