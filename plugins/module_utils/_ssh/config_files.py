@@ -59,7 +59,8 @@ _CLIENT_OPTIONS = (
     "VerifyHostKeyDNS no",
     "UpdateHostKeys no",
     "VisualHostKey no",
-    "HostKeyAlgorithms ssh-ed25519-cert-v01@openssh.com",
+    # Without the second, ssh says nothing (LogLevel ERROR) when it refuses a key that has no certificate.
+    "HostKeyAlgorithms ssh-ed25519-cert-v01@openssh.com,ssh-ed25519",
     "CASignatureAlgorithms ssh-ed25519",
     # mpirun logs in to 64 containers at once, in the CPU share of one. The post-quantum key exchange, which OpenSSH prefers,
     # takes ten times the CPU time of a login. These names are known to every OpenSSH since 6.5; the second is for FIPS mode.
