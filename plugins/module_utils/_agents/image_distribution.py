@@ -167,8 +167,8 @@ def images_of(agents: Sequence[str], results: Mapping[str, Json]) -> Dict[str, J
 def plan_reference_image(images: Sequence[Json], head: str, hosts: Collection[str]) -> Json:
     """The agents that build the image themselves, the entry of the head as the only source, and who receives a copy of it.
 
-    PID 1 and sshd of all containers are in this image: no agent gets it from one that only says that it has it. Hosts of another
-    architecture than that of the head build their own. ``images`` are the answers of the agents about the image, in the order of
+    PID 1 and sshd of all containers are in this image: no agent gets it from one that only says that it has it. Hosts whose
+    architecture differs from the head's build their own. ``images`` are the answers of the agents about the image, in the order of
     the play. ``hosts`` are the hosts of the play: only they build, or receive a copy.
     """
     own = [image for image in images if image["agent"] == head and (image["present"] or head in hosts)]

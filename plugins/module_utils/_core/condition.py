@@ -24,7 +24,7 @@ Place = Tuple[str, str]
 
 
 def as_planned(plan: Plan, observed: Mapping[Place, ObservedContainer]) -> Dict[Place, ObservedContainer]:
-    """The observed containers, with the states of those of the plan that differ from it."""
+    """The observed containers. A container that differs from its plan gets a state that says how."""
     places = [((one.agent, one.id), one) for one in plan.containers]
     own = {place: compared(plan, one, observed[place]) for place, one in places if place in observed}
     return {**observed, **own}

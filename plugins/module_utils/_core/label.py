@@ -49,7 +49,7 @@ IMAGE = PREFIX + "image"
 RUNTIME = PREFIX + "runtime"
 EDITION = RUNTIME + ".edition"
 
-# The labels of containers. A container also has those of its image that its creation does not name: so the collection names
+# The labels of containers. A container inherits each label of its image that its creation does not set, so the collection sets
 # all of these, with an empty text where there is no value.
 OF_CONTAINERS = tuple(
     sorted(

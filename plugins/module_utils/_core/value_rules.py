@@ -116,13 +116,12 @@ def windows_scripts(values: Mapping[str, Any]) -> str:
     """A warning of the scripts that were written on Windows; empty without any.
 
     >>> windows_scripts({"session_bootstrap": "cd /tmp\\r\\nls", "session_command": "ls"})
-    'session_bootstrap has the line ends of Windows: it runs without them; save it with those of Linux.'
+    'session_bootstrap: Windows line endings are removed before a script runs; save it with Unix line endings.'
     """
     found = [name for name, text in _scripts(values) if with_line_ends(text) != text]
     if not found:
         return ""
-    does = "has the line ends of Windows: it runs" if len(found) == 1 else "have the line ends of Windows: they run"
-    return f"{', '.join(found)} {does} without them; save {'it' if len(found) == 1 else 'them'} with those of Linux."
+    return f"{', '.join(found)}: Windows line endings are removed before a script runs; save it with Unix line endings."
 
 
 def _scripts(values: Mapping[str, Any], where: str = "") -> Iterator[Tuple[str, str]]:

@@ -80,7 +80,7 @@ def _separate(root: str, path: str) -> Json:
 
 
 def _cpus(group: str) -> str | None:
-    """The CPUs of a group, unless it has those of its parent; None if they cannot be read."""
+    """The CPUs of a group; empty if its parent has the same, None if they cannot be read."""
     own, above = (os.path.join(one, "cpuset.cpus") for one in (group, os.path.dirname(group)))
     if not os.path.exists(own):
         return None

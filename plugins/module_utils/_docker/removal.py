@@ -209,9 +209,10 @@ def state_of(listed: Json | None) -> str:
 class Removal:
     """Removes the containers of these sessions, or of one launch; and volumes with the last container that mounts them.
 
-    Programs that run receive TERM first, and the time of their session to end, except those of sessions that are ``over``: they have
-    had both, and the command of another owner does not wait for them. A removal that the engine refuses is repeated for ``seconds``
-    after that. ``logs`` are read in between. With ``keep``, the containers with these IDs and the relays stay.
+    Programs that run receive TERM first, and the grace period of their session. Programs of sessions that are ``over`` have had
+    both, and are killed at once: the command of another owner does not wait for them. A removal that the engine refuses is
+    repeated for ``seconds`` after that. ``logs`` are read in between. With ``keep``, the containers with these IDs and the relays
+    stay.
     """
 
     engine: Engine

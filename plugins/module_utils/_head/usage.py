@@ -160,7 +160,7 @@ def waits_on_mps(plan: Plan, others: Iterable[Plan], agents: Sequence[Agent]) ->
 
 
 def _with_parts(plan: Plan, agents: Collection[str]) -> Set[str]:
-    """Those of the agents on which the session has a part of a GPU."""
+    """The agents on which the session has a part of a GPU."""
     return {
         one.agent
         for one in plan.containers

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import signal
@@ -23,16 +22,6 @@ from ansible.utils.vars import load_extra_vars
 from cluster_compute.words import MisuseError
 
 PROGRAM = Path(__file__).resolve().parents[3] / "extensions/front_end/cluster_session.py"
-
-
-@pytest.fixture(scope="module")
-def front_end() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("front_end", PROGRAM)
-    assert specification
-    assert specification.loader
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,9 @@ def test_one_warning_names_all_of_them() -> None:
         "session_roles": [{"name": "sub", "command": CRLF}],
         "session_apps": ["lab", {"name": "web", "command": CRLF}],
     }
-    message = "have the line ends of Windows: they run without them; save them with those of Linux."
+    message = "Windows line endings are removed before a script runs; save it with Unix line endings."
     names = "session_bootstrap, session_roles: sub: command, session_apps: web: command"
-    assert windows_scripts(values) == f"{names} {message}"
+    assert windows_scripts(values) == f"{names}: {message}"
 
 
 def test_a_variable_of_a_role_extends_the_one_of_the_session() -> None:
