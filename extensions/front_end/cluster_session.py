@@ -62,8 +62,10 @@ VARIABLES = (
     "shm strategy terminate_when_done torchrun "
     "torchrun_nodes torchrun_restarts wait"
 )
-# Playbooks of an owner at a time.
-MOST_COMMANDS = 4
+# What an owner runs at a time: a playbook takes about 100 MB of this machine for as long as it waits, a connection about 10 MB.
+MOST = {"playbooks": 4, "connections": 32}
+# A process, when it has begun, and what it does.
+PLACE = re.compile(r"(\d+) (\d+) (.+)")
 TEMPLATE = re.compile(r"\{\{|\{%|\{#|#jinja2:")
 # What stands for itself in no text of YAML between quotes, or ends it.
 UNPRINTABLE = re.compile(r"[^ !#-\[\]-~]")
@@ -104,7 +106,9 @@ def main(arguments: list[str]) -> int:
     asked = parsed(words)
     config = json.loads(CONFIG.read_text(encoding="utf-8"))
     artifacts = Path(config["artifacts"]) / owner
-    if not VERBS[asked.verb].playbook:
+    playbook, what = VERBS[asked.verb].playbook, f"{asked.verb} {asked.name}".rstrip()
+    take_place(artifacts.parent / ".commands", owner, "playbooks" if playbook else "connections", what)
+    if not playbook:
         return reach(artifacts / asked.name, asked, config)
     fixed: dict[str, object] = {"session_owner": owner, "session_artifacts": str(artifacts), "session_provision": False}
     if asked.verb == "launch":
@@ -112,27 +116,39 @@ def main(arguments: list[str]) -> int:
         fixed.update(chosen(asked.words), session_user=numbers(config.get("user", owner)))
     if asked.name:
         fixed["session_name"] = asked.name
-    take_place(Path(config["artifacts"]) / ".commands", owner)
     fixed.update(implied(asked))
     if asked.verb in VIEWS:
         return view(config, fixed, asked)
-    code = play(config, VERBS[asked.verb].playbook, fixed)
+    code = play(config, playbook, fixed)
     if asked.verb == "launch" and not code:
         print(AFTER_LAUNCH.format(asked.name))
     return code
 
 
-def take_place(folder: Path, owner: str) -> None:
-    """Hold one of the places of an owner while this program runs: each playbook takes memory and processes of this machine."""
+def take_place(folder: Path, owner: str, kind: str, what: str) -> None:
+    """Take one of the places of an owner for this process, until it ends: ssh, which takes its place, closes what would be a lock."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for number in range(MOST_COMMANDS):
-        place = os.open(folder / f"{owner}-{number}", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            os.close(place)
-    raise MisuseError("%d commands of yours run already: wait for the end of one" % MOST_COMMANDS)
+    with open(os.open(folder / f"{owner}.{kind}", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+") as places:
+        fcntl.flock(places, fcntl.LOCK_EX)
+        taken = [one for one in map(PLACE.fullmatch, places.read().splitlines()) if one and begun(one[1]) == one[2]]
+        if len(taken) >= MOST[kind]:
+            running = ", ".join(sorted({one[3] for one in taken}))
+            raise MisuseError(
+                f"{len(taken)} {kind} of yours run already ({running}): wait for the end of one, or end it"
+            )
+        places.truncate(places.seek(0))
+        own = f"{os.getpid()} {begun(os.getpid())} {what}"
+        places.write("\n".join([*(one[0] for one in taken), own]))
+
+
+def begun(process: int | str) -> str:
+    """When a process has begun, in ticks since the boot; empty if it has ended. Other processes get its number later."""
+    try:
+        return (
+            Path("/proc/%s/stat" % process).read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+        )
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def implied(asked: argparse.Namespace) -> dict[str, object]:

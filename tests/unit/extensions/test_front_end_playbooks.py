@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -95,25 +96,47 @@ def test_no_text_of_a_caller_is_a_template_or_encrypted_for_ansible(
     assert Templar(loader).template(load_extra_vars(loader)) == {"own": 2, "value": value}
 
 
-def test_an_owner_has_a_limit_of_playbooks_at_a_time(
+def test_an_owner_has_a_limit_of_commands_at_a_time(
     front_end: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each is a process of about 100 MB for as long as it waits. Other owners have places of their own."""
+    """Each takes memory of the machine for as long as it runs. Other owners, playbooks, and connections have places of their own."""
     config = tmp_path / "front_end.json"
     config.write_text(json.dumps({"artifacts": str(tmp_path / "sessions")}))
     monkeypatch.setattr(front_end, "CONFIG", config)
     monkeypatch.setattr(front_end, "play", lambda _config, _name, _variables: 0)
-    before = set(os.listdir("/proc/self/fd"))
-    for owner in (*["alice"] * 4, "bob"):
+    monkeypatch.setattr(front_end, "reach", lambda _folder, _asked, _config: 0)
+    numbers = itertools.count(1000)
+    alive = {}
+
+    def typed(owner: str, *words: str) -> None:
         monkeypatch.setenv("SUDO_USER", owner)
-        assert front_end.main(["list"]) == 0
-    monkeypatch.setenv("SUDO_USER", "alice")
-    with pytest.raises(MisuseError, match=r"^4 commands of yours run already: wait for the end of one$"):
-        front_end.main(["list"])
-    for handle in set(os.listdir("/proc/self/fd")) - before:
-        with suppress(OSError):  # that of the list itself
-            os.close(int(handle))
-    assert front_end.main(["list"]) == 0
+        process = next(numbers)
+        alive[str(process)] = "7"
+        monkeypatch.setattr(os, "getpid", lambda: process)
+        assert front_end.main(list(words)) == 0
+
+    monkeypatch.setattr(front_end, "begun", lambda process: alive.get(str(process), ""))
+    for words in (["list"], ["launch", "train"], ["end", "train"], ["list"], *[["enter", "train"]] * 32):
+        typed("alice", *words)
+    typed("bob", "list")
+    with pytest.raises(MisuseError, match=r"^4 playbooks of yours run already \(end train, launch train, list\): wait"):
+        typed("alice", "list")
+    with pytest.raises(MisuseError, match=r"^32 connections of yours run already \(enter train\): wait"):
+        typed("alice", "exec", "train", "--", "true")
+    del alive["1001"], alive["1020"]
+    typed("alice", "list")
+    typed("alice", "exec", "train", "--", "true")
+    place = tmp_path / "sessions/.commands"
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (place, place / "alice.playbooks")] == [0o700, 0o600]
+
+
+def test_a_place_is_free_when_another_process_has_its_number(front_end: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "alice.playbooks").write_text(f"{os.getpid()} 1 list\n" * 4 + "1 \n" * 4)
+    front_end.take_place(tmp_path, "alice", "playbooks", "list")
+    assert (tmp_path / "alice.playbooks").read_text() == f"{os.getpid()} {front_end.begun('self')} list"
+    process = subprocess.Popen(["true"])
+    process.wait()
+    assert front_end.begun(process.pid) == ""
 
 
 @pytest.mark.parametrize(
