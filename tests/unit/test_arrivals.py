@@ -24,12 +24,12 @@ ON_THE_CONTROLLER = (
 READERS = {("json", "load"), ("json", "loads"), ("Plan", "from_json"), ("Agent", "from_json"), ("Session", "from_json")}
 # Files and texts that this controller, its user or the same run has written.
 OWN = {
-    "plugin_utils/_plan_text.py": "a checked plan, packed for the options of tasks",
     "plugin_utils/_kept_requests.py": "requests of this controller, in files of the user",
     "plugin_utils/_last_check.py": "the result of the last check, in a file of the user",
     "plugin_utils/_notification_sender.py": "standard input from the action",
     "plugin_utils/_registry_login.py": "the configuration of the user's Docker client",
     "plugin_utils/_resident_steps.py": "a result, which the action passes on to arrival.result, as that of a module",
+    "plugin_utils/_conduct/reports.py": "reports, after arrival.report has checked each",
     "plugin_utils/_trace.py": "notes of this run",
 }
 
@@ -46,7 +46,7 @@ def readers(source: str) -> list[str]:
 
 def files() -> dict[str, Path]:
     places = [PLUGINS / place for place in ON_THE_CONTROLLER]
-    found = [path for place in places for path in ([place] if place.is_file() else sorted(place.glob("*.py")))]
+    found = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*.py")))]
     return {str(path.relative_to(PLUGINS)): path for path in found}
 
 
@@ -54,6 +54,10 @@ def files() -> dict[str, Path]:
 def test_documents_of_others_are_read_in_one_place(name: str) -> None:
     found = readers(files()[name].read_text())
     assert bool(found) == (name in OWN), f"{name} reads a document itself: {found}. Use _core/arrival.py"
+
+
+def test_each_exception_is_a_file() -> None:
+    assert sorted(OWN.keys() - files().keys()) == []
 
 
 def test_a_reader_is_found() -> None:
