@@ -56,9 +56,15 @@ warn_before() { # LEFT LIMIT WHY: warns five minutes and one minute before the e
     warned=$stage
 }
 
-check_lifetime() {
+check_lifetime() { # a clock that was ahead when the session began makes it no longer: it began at the first look, then
     [ "$lifetime" -gt 0 ] || return 0
-    left=$((began + lifetime - $("$runtime/bin/date" +%s)))
+    now=$("$runtime/bin/date" +%s)
+    if [ "$began" -le "$((now + 60))" ]; then
+        since=$began
+    elif [ "$ahead" != "$began" ] || [ "$since" -gt "$((now + 60))" ]; then
+        ahead=$began since=$now
+    fi
+    left=$((since + lifetime - now))
     if [ "$left" -le 0 ]; then
         warn "The lifetime of this session, $lifetime s, is over."
         kill -USR1 1
@@ -266,7 +272,7 @@ check_idle() {
 
 keep_limits() {
     { printf '' >"$config/run/over" && "$runtime/bin/chown" "$uid" "$config/run/over"; } 2>/dev/null
-    warned=0 used_at='' logins='' cpu='' clock=0 asked='' ask_driver_at=0 driver=none
+    warned=0 ahead='' used_at='' logins='' cpu='' clock=0 asked='' ask_driver_at=0 driver=none
     while :; do
         read_limits
         check_lifetime

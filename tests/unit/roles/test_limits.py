@@ -132,3 +132,22 @@ def test_a_container_ends_when_main1_says_that_the_session_is_over(tmp_path: Pat
     """
     done = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines() == ["no", "-ALRM 1"]
+
+
+def test_a_clock_that_was_ahead_when_the_session_began_makes_its_lifetime_no_longer(tmp_path: Path) -> None:
+    """It counts from the first look. A few seconds between the clocks of two hosts are none."""
+    make_runtime(tmp_path, "")
+    (tmp_path / "bin/date").write_text('#!/bin/sh\ncat "$config/now"\n')
+    script = f"""
+        export config={tmp_path} runtime={tmp_path}
+        . {LIMITS}
+        warn_before() {{ echo "$1"; }}
+        warn() {{ :; }}
+        kill() {{ echo over; }}
+        ahead='' lifetime=100
+        at() {{ began=$1; echo "$2" >$config/now; check_lifetime; }}
+        at 1030 1000; at 1500 1000; at 1500 1070; at 1500 1101; at 9999 1101; at 9999 1000; at 1090 1110
+        lifetime=0; at 1500 1000
+    """
+    done = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["130", "100", "30", "over", "100", "100", "80"]
