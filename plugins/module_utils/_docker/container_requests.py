@@ -123,12 +123,14 @@ class ContainerRequests(Connection):
         timestamps: bool = False,
         most: int = LONGEST_LOG,
         deadline: float = math.inf,
+        errors_only: bool = False,
     ) -> str:
-        """Both output streams in the order of writing, with visible control characters; only the end of a log longer than ``most``.
+        """Both output streams, with visible control characters; only the end of a log longer than ``most``. Each is in the order of
+        writing; the engine reads one beside the other.
 
         A container can write faster than it is read: reading ends at the deadline of the monotonic clock.
         """
-        params = {"stdout": 1, "stderr": 1, "timestamps": int(timestamps), "since": since}
+        params = {"stdout": int(not errors_only), "stderr": 1, "timestamps": int(timestamps), "since": since}
         params["tail"] = "all" if tail is None else tail  # type: ignore[assignment]
         with self._asking("read its logs") as client:
             # The SDK's own call holds the whole log in memory, or waits without a deadline.

@@ -32,8 +32,8 @@ ENDED = frozenset({"exited", "dead"})
 class LogRequest:
     """The logs to read: ``tail`` lines of each container, ``total`` bytes of all, in ``deadline`` seconds.
 
-    Without ``containers``, the logs of all containers of the session; with ``ended``, of those that have ended. ``since`` is in
-    seconds since the epoch.
+    Without ``containers``, the logs of all containers of the session; with ``ended``, the last lines of those that have ended.
+    ``since`` is in seconds since the epoch.
     """
 
     session: str
@@ -65,6 +65,8 @@ def read_logs(engine: Engine, request: LogRequest, hung: Collection[str] = ()) -
                 return "(its log cannot be read: the container hangs)\n"
             if time.monotonic() >= deadline:
                 return "(its log was not read: reading the logs took longer than %d s)\n" % request.deadline
+            if request.ended:
+                return _last_words(engine, entry["engine_id"], share, deadline)
             return engine.logs(entry["engine_id"], request.tail, request.since, request.timestamps, share, deadline)
         except ComputeError as error:  # also a conflict: the engine is removing the container
             return f"(its log cannot be read: {error.message.rstrip('.')})\n"
@@ -76,7 +78,7 @@ def read_logs(engine: Engine, request: LogRequest, hung: Collection[str] = ()) -
     ]
 
 
-LAST_LINES = 5
+LAST_LINES, LAST_ERRORS = 5, 2
 LONGEST_LINE = 300
 # Bytes and seconds for these lines, whatever the container has written.
 _MOST, _SECONDS = 1 << 14, 10
@@ -106,6 +108,20 @@ def joined_lines(text: str) -> str:
 def _last_lines(engine: Engine, identity: str) -> str:
     """The last lines of a container's log, or why it cannot be read: that must not hide the first error."""
     try:
-        return joined_lines(engine.logs(identity, LAST_LINES, most=_MOST, deadline=deadline_in(_SECONDS)))
+        return joined_lines(_last_words(engine, identity, _MOST, deadline_in(_SECONDS)))
     except ComputeError as error:
         return f"they cannot be read ({error.message.rstrip('.')})"
+
+
+def _last_words(engine: Engine, identity: str, most: int, deadline: float) -> str:
+    """The last lines of a container, with the last errors: under load, the engine may have logged those before other output."""
+    both, errors = (
+        _lines(engine.logs(identity, tail, most=most, deadline=deadline, errors_only=only))
+        for tail, only in ((LAST_LINES, False), (LAST_ERRORS, True))
+    )
+    earlier = [line for line in errors if line not in both]
+    return "".join([*both[max(0, len(both) + len(earlier) - LAST_LINES) :], *earlier])
+
+
+def _lines(text: str) -> List[str]:
+    return (text if text.endswith("\n") or not text else text + "\n").splitlines(keepends=True)

@@ -15,7 +15,7 @@ from typing import List
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError
 from ...module_utils._core.model import Plan
-from ...module_utils._docker.logs import LAST_LINES, joined_lines
+from ...module_utils._docker.logs import joined_lines
 from ...module_utils._ssh.config_files import ssh_port
 from .._artifacts import Artifacts
 from .._proof import Proof, seconds_for
@@ -49,7 +49,7 @@ def verify(play: Play, plan: Plan, seconds: int, proof: Proof | None = None) -> 
 
 def _refuse_ended(play: Play, plan: Plan) -> None:
     """Raise an error for a container of the plan that has ended: it will not answer."""
-    options = {"session": plan.session.id, "ended": True, "tail": LAST_LINES, "total": _MOST_OF_LOGS, "deadline": 10}
+    options = {"session": plan.session.id, "ended": True, "total": _MOST_OF_LOGS, "deadline": 10}
 
     for agent, answer in play.logs(plan.agents, lambda _agent: options).items():
         # The verification itself reports what does not answer.

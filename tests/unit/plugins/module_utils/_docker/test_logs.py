@@ -8,11 +8,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest, read_logs
+from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest, death, read_logs
 
 
 def test_the_order_of_logs_does_not_follow_ranks_that_a_resize_has_made_stale() -> None:
@@ -57,3 +58,30 @@ def test_a_container_that_the_engine_is_removing_does_not_hide_the_logs_of_other
     first, second = (one["text"] for one in read_logs(engine, LogRequest("session")))
     assert first == "(its log cannot be read: can not get logs from container which is dead or marked for removal)\n"
     assert second == "x\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "errors", "shown"),
+    [
+        ("1 2 3 4 5", "ls end", "3 | 4 | 5 | ls | end"),
+        ("3 4 5 ls failed", "ls failed", "3 | 4 | 5 | ls | failed"),
+        ("1 2 3 failed 5", "ls failed", "2 | 3 | failed | 5 | ls"),
+        ("1", "", "1"),
+        ("", "", "it wrote nothing"),
+    ],
+)
+def test_the_last_errors_of_a_container_are_shown_also_if_the_engine_logged_them_before_other_output(
+    log: str, errors: str, shown: str
+) -> None:
+    """It reads the two streams one beside the other."""
+    (main,) = plan(request(), ["a"]).containers
+    listed = {"Id": "main1", "Names": ["/" + main.name], "State": "exited", "Labels": dict(main.labels)}
+
+    def logs(_identity: str, tail: int, errors_only: bool = False, **_options: Any) -> str:
+        return "\n".join((errors if errors_only else log).split()[-tail:])
+
+    state = {"State": {"Status": "exited", "ExitCode": 1}}
+    engine: Any = SimpleNamespace(containers=lambda session: [listed], logs=logs, inspect=lambda *_given: state)
+    assert death(engine, main, "main1", "a").message.endswith(f"; its last lines: {shown}.")
+    [found] = read_logs(engine, LogRequest("session", ended=True))
+    assert " | ".join(found["text"].split()) == (shown if log else "")
