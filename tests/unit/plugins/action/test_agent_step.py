@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.module_utils.common.parameters import _list_no_log_values as list_no_log_values
 
 from ansible_collections.cluster.compute.plugins.action import agent_step
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import OF_AGENT, Agent
+from ansible_collections.cluster.compute.plugins.modules import agent_step as agent_step_module
 from ansible_collections.cluster.compute.plugins.plugin_utils._controller_steps import STEPS
 
 HOSTS = ["a1", "a2", "a3"]
@@ -210,6 +212,16 @@ def test_secrets_are_never_among_the_parameters_that_a_log_may_have() -> None:
     options = asked("swarm.join", params={"addresses": [], "remote": "a2"}, secrets={"token": "SWMTKN"})
     assert options["params"] == {"addresses": [], "remote": "a2"}
     assert options["secrets"] == {"token": "SWMTKN"}
+
+
+def test_every_secret_of_a_step_is_an_option_that_ansible_shows_to_nobody() -> None:
+    """Ansible replaces the values of such options in results, logs and the output of -vvv."""
+    names = ("bundle", "identity_token", "password", "secrets", "token", "tokens")
+    secrets = {name: {"value": f"of-{name}"} for name in names}
+    options = asked("image.describe", params={"name": "x", **secrets})
+    assert (options["params"], options["secrets"]) == ({"name": "x"}, secrets)
+    hidden = list_no_log_values(agent_step_module.ARGUMENT_SPEC, {"secrets": options["secrets"]})
+    assert hidden == {f"of-{name}" for name in names}
 
 
 def test_the_ssh_runtime_gets_the_scripts_of_this_release() -> None:
