@@ -40,7 +40,7 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
         "python": "3.11.2",
         "nfs": True,
         "routes": ["192.0.2.0/24"],
-        "engine": "20.10.24+dfsg1",
+        **{"engine": "20.10.24+dfsg1", "identity": f"identity{number}"},
         "sdk": "5.0.3",
         "runtime": True,
         "image": True,

@@ -9,6 +9,7 @@ from itertools import permutations, product
 from typing import Callable, Dict, List, Sequence, Tuple
 
 from .._core.documents import Json
+from .._core.reports import names_of_one_engine, one_engine
 from .checks import check_agent
 from .findings import CONTAINER, FAIL, FULL, GOSSIP, OK, PROVISION, VXLAN, WARN, Finding, Requirements, Verdict, verdict
 from .overlay_checks import blamed, check_overlay
@@ -171,8 +172,9 @@ def diagnose(
     reports: Sequence[Json], probes: Dict[str, Json], required: Requirements, plan: Json | None = None
 ) -> List[Finding]:
     """The complete table: failures first, then warnings. ``plan`` is that of the overlay network."""
+    reports, twice = apart(reports)
     several = len(reports) > 1
-    findings = [finding for report in reports for finding in check_agent(report, required, several)]
+    findings = twice + [finding for report in reports for finding in check_agent(report, required, several)]
     up = [report for report in reports if report["reachable"]]
     if several:
         between = check_pairs(up, probes) + check_overlay(plan or {}, probes, _port(up))
@@ -182,6 +184,16 @@ def diagnose(
         findings += check_isolation(up, probes) + check_gpu_versions(up) + check_transports(up)
         findings += check_architectures(up)
     return sorted(findings, key=lambda finding: (FAIL, WARN, OK).index(finding.status))
+
+
+def apart(reports: Sequence[Json]) -> Tuple[List[Json], List[Finding]]:
+    """The reports, one of each engine, and a finding about each engine that has further names."""
+    findings = []
+    for names in names_of_one_engine((report["name"], str(report.get("identity", ""))) for report in reports):
+        found, _colon, remedy = one_engine(names).partition(": ")
+        findings += [Finding("names", name, FAIL, found, remedy) for name in names[1:]]
+    further = {finding.where for finding in findings}
+    return [report for report in reports if report["name"] not in further], findings
 
 
 def _moved(reports: Sequence[Json], between: Sequence[Finding]) -> Dict[str, str]:

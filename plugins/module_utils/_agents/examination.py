@@ -25,7 +25,7 @@ from .._docker.client import Engine, load_sdk
 from .._docker.data_folders import silent_folders
 from .._docker.device_nodes import amd_gpus
 from .._docker.images import free_below, image_folder
-from .._docker.reports import architecture, network_entry, session_of
+from .._docker.reports import architecture, engine_identity, network_entry, session_of
 from .._docker.runtime import find_runtime
 from . import host
 from .devices import all_gpus, divided, gid_types, rdma_ports
@@ -77,7 +77,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
     networks = [network_entry(entry) for entry in everyone if not session_of(entry)]
     sessions = [network_entry(entry) for entry in everyone if session_of(entry)]
     return {
-        "engine": info.get("ServerVersion", ""),
+        **{"engine": info.get("ServerVersion", ""), "identity": engine_identity(everyone)},
         "architecture": architecture(info.get("Architecture", "")),
         "sdk": load_sdk(options["docker_host"]).__version__,
         "runtime": bool(find_runtime(engine, options["edition"])),

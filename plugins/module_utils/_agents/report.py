@@ -27,6 +27,7 @@ from .._docker.device_nodes import MPS_DIRECTORY
 from .._docker.reports import (
     architecture,
     engine_entry,
+    engine_identity,
     engine_name,
     has_apps,
     ignored_entries,
@@ -159,7 +160,11 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     answers: Json = {
         "architecture": architecture(info.get("Architecture", "")),
         **_capacity(info, overrides),
-        "engine": {**engine_entry(info, engine.api()), "swarm": host.swarm_place(info)},
+        "engine": {
+            **engine_entry(info, engine.api()),
+            "swarm": host.swarm_place(info),
+            "identity": engine_identity(networks),
+        },
         "limits": {"nofile": limits.nofile, "memlock": limits.memlock},
         "image": image_entry(options["image"], engine.image(options["image"]) if options["image"] else None),
         "runtime": {"volume": runtime, "present": bool(runtime)},

@@ -10,7 +10,7 @@ from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core.constants import VXLAN_PORT
 from .._core.documents import Json, decoded
-from .._core.reports import Agent
+from .._core.reports import Agent, names_of_one_engine, one_engine
 
 INIT = "init"
 JOIN = "join"
@@ -32,6 +32,7 @@ class Node:
     address: str = ""
     wanted: bool = False
     port: int = 0
+    identity: str = ""
 
     @classmethod
     def from_json(cls, data: Json) -> Node:
@@ -65,6 +66,7 @@ def plan_swarm(nodes: Sequence[Node], head: str) -> Json:
     cluster = lead.cluster if lead.state == "active" else ""
     managed = {node.cluster for node in nodes if node.manager and node.cluster}
     refused = {node.name: why for node in nodes for why in [_refusal(node, lead, cluster, managed)] if why}
+    refused.update(_under_two_names(nodes))
     able = [node for node in nodes if node.name not in refused]
     managers = [node.name for node in able if node.wanted or node.name == head or node.manager]
     steps = {node.name: _step(node, lead, managers) for node in able}
@@ -123,6 +125,12 @@ def _refusal(node: Node, lead: Node, cluster: str, managed: Collection[str]) -> 
         why = "%s is in another Swarm (%s) than %s (%s); %s."
         return why % (node.name, node.cluster or "unknown", lead.name, cluster or "none yet", _REMEDY)
     return ""
+
+
+def _under_two_names(nodes: Sequence[Node]) -> Dict[str, str]:
+    """Each further name of an engine, with the reason why it is refused."""
+    groups = names_of_one_engine((node.name, node.identity) for node in nodes)
+    return {name: "%s: %s." % (name, one_engine(names)) for names in groups for name in names[1:]}
 
 
 def _step(node: Node, lead: Node, managers: Sequence[str]) -> str:

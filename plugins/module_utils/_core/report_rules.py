@@ -194,7 +194,7 @@ REPORT = {
     "publish": an_address,
     "address": a_line,
     "capacity": {"millicpus": AMOUNT, "memory": AMOUNT, "gpus": GPUS, "cpu_ids": [whole(65535)]},
-    "engine": {"version": a_line, "api": a_line, "rootless": a_flag, "swarm": _SWARM},
+    "engine": {"version": a_line, "api": a_line, "rootless": a_flag, "swarm": _SWARM, "identity": a_line},
     "limits": {"nofile": a_number, "memlock": a_number},
     "paths": by_name(a_line, a_flag),
     "image": {
@@ -237,7 +237,9 @@ UNREACHED = Whole(name=AGENT, reachable=a_flag, reason=a_text)
 EXAMINATION = Whole(
     {
         **UNREACHED,
-        **dict.fromkeys(("address", "python", "engine", "sdk", "disk", "cgroup_version", "cgroup_driver"), a_line),
+        **dict.fromkeys(
+            ("address", "python", "engine", "identity", "sdk", "disk", "cgroup_version", "cgroup_driver"), a_line
+        ),
         **dict.fromkeys(("log_driver", "storage", "esp_reason"), a_line),
         **dict.fromkeys(("nfs", "runtime", "image", "systemd", "bridge_filter", "gpu_runtime"), a_flag),
         **dict.fromkeys(("disk_free", "nofile", "memlock"), whole(1 << 60, -1)),

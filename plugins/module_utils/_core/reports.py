@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Dict, Iterable, List, Mapping, Tuple
+from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from . import label
 from .documents import Document, Json, decoded
@@ -93,6 +93,30 @@ class HostNetwork(Document):
     reason: str = "has no IPv4 address"
 
 
+def names_of_one_engine(identities: Iterable[Tuple[str, str]]) -> List[List[str]]:
+    """The agents that are the same engine, of these names with the identity of their engine. One that is not known is like no other.
+
+    >>> names_of_one_engine([("a", "1"), ("b", ""), ("c", "1"), ("d", ""), ("e", "2")])
+    [['a', 'c']]
+    """
+    found: Dict[str, List[str]] = {}
+    for name, identity in identities:
+        found.setdefault(identity, []).append(name)
+    return [names for identity, names in found.items() if identity and len(names) > 1]
+
+
+def one_engine(names: Sequence[str]) -> str:
+    """The words for agents that are the same engine.
+
+    >>> one_engine(["a", "b"])
+    'a and b are the same engine: remove one of them from the inventory'
+    >>> one_engine(["a", "b", "c"])
+    'a, b and c are the same engine: keep only one of them in the inventory'
+    """
+    remedy = "remove one of them from" if len(names) == 2 else "keep only one of them in"
+    return f"{', '.join(names[:-1])} and {names[-1]} are the same engine: {remedy} the inventory"
+
+
 def busy_percents(measured: Iterable[Json | None]) -> List[float]:
     """The utilization of the GPUs that were measured. A GPU that does not report it, as one of MIG, is left out."""
     used = (gpu["percent"] for each in measured for gpu in (each or {}).get("gpus") or ())
@@ -141,6 +165,7 @@ class Agent:
     architecture: str = ""
     publish: str = "127.0.0.1"
     mtu: int = 1500
+    identity: str = ""
     swarm: str = ""
     node: str = ""
     manager: bool = False
@@ -179,7 +204,8 @@ class Agent:
     @classmethod
     def from_json(cls, data: Json) -> Agent:
         """An agent from its report. Only an active member has a Swarm."""
-        swarm = (data.get("engine") or {}).get("swarm") or {}
+        engine = data.get("engine") or {}
+        swarm = engine.get("swarm") or {}
         joined = swarm if swarm.get("state") == "active" else {}
         networks, capacity, image = data.get("networks") or (), data.get("capacity") or {}, data.get("image") or {}
         found = {
@@ -187,6 +213,7 @@ class Agent:
             **{name: capacity.get(name) for name in ("millicpus", "memory", "gpus", "cpu_ids")},
             "publish": data.get("publish") or None,
             "mtu": data.get("mtu") or None,
+            "identity": engine.get("identity"),
             "swarm": joined.get("cluster_id"),
             "node": swarm.get("node_id"),
             "manager": joined.get("manager"),

@@ -23,6 +23,11 @@ from .._core.waiting import deadline_in, retry_until
 HTTP_CONFLICT = 409
 # Seconds for a request or a program in a container after one deadline: that of a healthy container needs one on a busy host.
 _LEAST = 10.0
+PODMAN = "Libpod-API-Version"
+_OTHER = (
+    "%s at %s is Podman (API %s), which does not run sessions: disable podman.socket on that host, remove the package podman-docker, "
+    "and run provision_agents.yml, which installs Docker Engine; or set agent_docker_host to the address of a Docker Engine."
+)
 DEFAULT_ADVICE = "check the log of that engine"
 _LATE = "timed out"
 # A manager with Engine 23 or newer asks the Swarm for a volume that it does not have, and a leader with an older engine knows no
@@ -45,6 +50,12 @@ class UnreachableError(EngineError):
     """The engine does not answer."""
 
     code = "unreachable"
+
+
+class OtherEngineError(EngineError):
+    """Another program answers in the place of Docker Engine."""
+
+    code = "other_engine"
 
 
 class LateError(UnreachableError):
@@ -138,7 +149,11 @@ class Connection:
     def _answered(self) -> str:
         """The engine's version of the API, as Docker's own client asks for it: for what the SDK asks, an engine starts programs."""
         with closing(self._client(self._sdk.constants.DEFAULT_DOCKER_API_VERSION)) as client:
-            return str(_pinged(client).headers.get("Api-Version") or "auto")
+            headers = _pinged(client).headers
+        # Each answer of Podman has it: https://github.com/containers/podman/blob/main/pkg/api/server/handler_api.go
+        if PODMAN in headers:
+            raise OtherEngineError(_OTHER % (self._speaker(""), self._host, headers[PODMAN]), self.agent)
+        return str(headers.get("Api-Version") or "auto")
 
     def _client(self, version: str) -> Any:
         client = self._sdk.APIClient(base_url=self._host, version=version, timeout=self._timeout, max_pool_size=1)

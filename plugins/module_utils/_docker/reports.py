@@ -144,6 +144,16 @@ def network_entry(network: Json) -> Json:
     }
 
 
+def engine_identity(networks: Iterable[Json]) -> str:
+    """What no two engines have in common: the ID of the network that an engine makes at each start; empty without one.
+
+    Clones of a machine share the ID of its engine, and engines in containers share a kernel.
+    """
+    return next(
+        (str(one["Id"]) for one in networks if (one.get("Name"), one.get("Driver")) == ("bridge", "bridge")), ""
+    )
+
+
 def engine_entry(info: Json, api: str, cluster: str = "") -> Json:
     """The engine and its place in a Swarm. Only managers report the Swarm's ID and the port of
     its overlays: ``cluster`` is what a worker knows of it."""

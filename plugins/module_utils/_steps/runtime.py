@@ -17,6 +17,7 @@ from .._core.constants import REFERENCE_IMAGE
 from .._core.documents import Json
 from .._core.errors import EngineError, LibraryError
 from .._docker.client import Engine
+from .._docker.connection import OtherEngineError
 from .._docker.reports import image_labels
 from .._docker.runtime import Scripts, install_runtime, is_installed
 from . import swarm
@@ -50,8 +51,8 @@ def examine(
         has_runtime = bool(reference) and is_installed(engine, reference, agent.edition)
     except (EngineError, LibraryError) as error:
         is_absent, answers = isinstance(error, LibraryError), _answers(docker, deadline)
-        # What the SDK says of an engine that answers its program is not cured by installing an engine.
-        if needed or (answers and not is_absent):
+        # What the SDK says of an engine that answers its program is not cured by installing an engine, nor is another program.
+        if needed or (answers and not is_absent) or isinstance(error, OtherEngineError):
             raise
         return {**found, "reachable": False, "sdk": not is_absent, "engine": answers}
     return {

@@ -12,6 +12,7 @@ from .._agents.host import own_address
 from .._core.documents import Json
 from .._core.errors import ConflictError, StateError
 from .._core.waiting import deadline_in
+from .._docker.reports import engine_identity
 from .step import Agent
 
 
@@ -19,7 +20,8 @@ def describe(agent: Agent, addresses: List[str] | None = None, tokens: bool = Fa
     """C(swarm) describes the engine's place in its Swarm; C(tokens) are those that others join with."""
     engine = agent.connect(swarm.SwarmEngine)
     place = swarm.settled_membership(engine, deadline_in(deadline))
-    found: Json = {"swarm": _shown(agent, place, addresses)}
+    identity = engine_identity(filter(None, [engine.network("bridge")]))
+    found: Json = {"swarm": {**_shown(agent, place, addresses), "identity": identity}}
     return {**found, "tokens": engine.tokens()} if tokens else found
 
 

@@ -9,7 +9,7 @@ import secrets
 import time
 from typing import Any, Dict, List, Sequence
 
-from ...module_utils._agents.diagnosis import diagnose, summarize
+from ...module_utils._agents.diagnosis import apart, diagnose, summarize
 from ...module_utils._agents.findings import Requirements
 from ...module_utils._agents.overlay_checks import matrix
 from ...module_utils._agents.overlay_plan import Link, overlay_plan, ring, rounds
@@ -27,12 +27,14 @@ def check_agents(play: Play, required: Requirements, seconds: float) -> Json:
     """Every check of the agents of the play, with a throughput that is measured for these seconds, or not at all with 0."""
     with play.phase("examine"):
         reports = _examine(play)
-    up = [report for report in reports if report["reachable"]]
+    # An engine cannot send to itself under another name.
+    tested, _twice = apart(reports)
+    up = [report for report in tested if report["reachable"]]
     tests, plan = _Tests(play), {}
-    if len(play.names) > 1:
+    if len(tested) > 1:
         with play.phase("ports"):
             tests.test_ports(up)
-        plan = overlay_plan(reports, required.pools, required.encrypted, required.head, seconds)
+        plan = overlay_plan(tested, required.pools, required.encrypted, required.head, seconds)
         if plan["members"]:
             with play.phase("overlay"):
                 plan = tests.test_overlay(plan)

@@ -60,6 +60,7 @@ class Launched:
 
 def launch(play: Play, asked: Asked, reports: Reports) -> Launched:
     """Place a session and start it, repair it, or find that nothing is missing. Raises SessionError if that fails."""
+    reports.check_names()
     avoided, taken = Avoided(agents=asked.unfit), ""
     for _attempt in range(_MOST_ATTEMPTS):
         placed = place(play, asked, reports, avoided)

@@ -20,7 +20,7 @@ from ...module_utils._core.errors import ComputeError, StateError
 from ...module_utils._core.forms import AGENT
 from ...module_utils._core.model import Plan
 from ...module_utils._core.names import ALL_OWNERS
-from ...module_utils._core.reports import Agent
+from ...module_utils._core.reports import Agent, names_of_one_engine, one_engine
 from ...module_utils._planning.catalogue import lacks
 from ...module_utils._text.metrics import metrics_text
 from .._documented import documented
@@ -98,6 +98,12 @@ class Reports:
     @property
     def reachable(self) -> List[str]:
         return [str(report["name"]) for report in self.agents if report.get("reachable")]
+
+    def check_names(self) -> None:
+        """Refuse an engine under two names: it would be given twice what it has."""
+        groups = names_of_one_engine((agent.name, agent.identity) for agent in self.statuses)
+        if groups:
+            raise StateError(". ".join(one_engine(names) for names in groups) + ".", groups[0][1])
 
     def updated(self, newer: Reports) -> Reports:
         """These reports, of which some are replaced by newer ones."""

@@ -252,3 +252,20 @@ def test_the_outcome_is_one_sentence() -> None:
 def test_examples() -> None:
     assert doctest.testmod(checks).failed == 0
     assert doctest.testmod(examination).failed == 0
+
+
+@pytest.mark.parametrize("reachable", [True, False])
+def test_an_engine_under_two_names_is_one_finding(reachable: bool) -> None:
+    """It is examined once, and is tested with no other name of its own."""
+    second = report(2, identity="1", swarm=swarm(1, "", state="inactive", manager=False))
+    first = report(1, identity="1", swarm=swarm(1, "", state="inactive", manager=False))
+    findings = diagnose(
+        [first, second, *([] if reachable else [{"name": "agent3", "reachable": False, "reason": "no route"}])],
+        {},
+        Requirements(),
+    )
+    found = [one for one in findings if one.where in ("agent2", "agent1 -> agent2", "agent2 -> agent1")]
+    assert [(one.check, one.status, one.found, one.remedy) for one in found] == [
+        ("names", FAIL, "agent1 and agent2 are the same engine", "remove one of them from the inventory")
+    ]
+    assert unfit(findings, NAMES)["agent2"] == "names on agent2: agent1 and agent2 are the same engine"

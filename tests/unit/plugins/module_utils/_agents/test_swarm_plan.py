@@ -134,3 +134,13 @@ def test_a_worker_whose_certificate_is_not_to_be_read_is_known_by_its_managers()
         ]
     )
     assert [agent.swarm for agent in agents] == ["ours", "ours", "", ""]
+
+
+def test_an_engine_under_two_names_joins_no_swarm_of_its_own() -> None:
+    """The head keeps its name. What is not known of an engine is like no other's."""
+    nodes = [bare("a2", identity="1"), bare("a1", identity="1"), bare("a3", identity="2"), bare("a4"), bare("a5")]
+    plan = plan_swarm(nodes, "a1")
+    assert plan["refused"] == {"a2": "a2: a1 and a2 are the same engine: remove one of them from the inventory."}
+    # Also where both are members already.
+    again = plan_swarm([manager("a1", identity="1"), manager("a2", identity="1")], "a1")
+    assert list(again["refused"]) == ["a2"]

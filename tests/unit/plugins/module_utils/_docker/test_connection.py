@@ -17,6 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import OtherEngineError
 
 # The answer of Engine 26.1 as a manager of a Swarm whose leader has Engine 20.10, seen over three agents of several releases.
 OLDER_LEADER = "rpc error: code = Unimplemented desc = unknown method %s for service docker.swarmkit.v1.Control"
@@ -148,3 +149,22 @@ def test_a_container_has_no_label_of_its_image(monkeypatch: pytest.MonkeyPatch) 
         # No container is judged by these: they are of volumes and images.
         assert kept == {label.PREFIX, label.IMAGE, label.ORIGIN, label.RUNTIME, label.EDITION}
         assert {name: text for name, text in made[-1].items() if text and name not in kept} == labels
+
+
+def test_podman_is_refused_by_name_before_it_is_asked_for_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Podman 4.3 answers at the socket of Docker."""
+
+    def client(**_options: Any) -> Any:
+        found = client_of(info=lambda: pytest.fail("asked"))
+        found._get = lambda _url: SimpleNamespace(headers={"Api-Version": "1.41", "Libpod-API-Version": "4.3.1"})
+        return found
+
+    monkeypatch.setattr(docker, "APIClient", client)
+    with pytest.raises(OtherEngineError) as failure:
+        Engine("unix:///var/run/docker.sock", 5, "agent2").info()
+    said = failure.value.message
+    assert said.startswith(
+        "The engine of agent2 at unix:///var/run/docker.sock is Podman (API 4.3.1), which does not run sessions"
+    )
+    assert "disable podman.socket on that host" in said
+    assert "or set agent_docker_host to the address of a Docker Engine." in said

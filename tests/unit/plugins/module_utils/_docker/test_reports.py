@@ -18,6 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
     container_entry,
     content_of,
     engine_entry,
+    engine_identity,
     engine_name,
     ignored_entries,
     image_entry,
@@ -236,3 +237,11 @@ def test_the_content_of_an_image_is_the_same_where_an_engine_leaves_out_empty_fi
     newer = content_of({"RootFS": layers, "Config": known})
     assert content_of({"RootFS": layers, "Config": {**known, **empty}}) == newer
     assert content_of({"RootFS": layers, "Config": {**known, "User": "1"}}) != newer
+
+
+def test_an_engine_is_known_by_the_network_that_it_makes_at_each_start() -> None:
+    """Not by one that a user has named so on an engine without it."""
+    own = {"Name": "bridge", "Driver": "bridge", "Id": "7f2c"}
+    assert engine_identity([{"Name": "none", "Driver": "null", "Id": "1"}, own]) == "7f2c"
+    assert engine_identity([{"Name": "bridge", "Driver": "macvlan", "Id": "2"}]) == ""
+    assert engine_identity([]) == ""

@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, LibraryError
+from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import OtherEngineError
 from ansible_collections.cluster.compute.plugins.module_utils._steps import runtime
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Agent
 
@@ -97,3 +98,13 @@ def test_what_the_sdk_says_of_an_engine_that_answers_its_program_is_the_error(
     program(programs / "docker", code=0)
     with pytest.raises(EngineError, match="cannot be used"):
         examined(monkeypatch, error=EngineError("The engine of a1 cannot be used: not supported URL scheme.", "a1"))
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_no_engine_is_installed_where_podman_answers(
+    programs: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """Its program docker may refuse the options of Docker's."""
+    program(programs / "docker", code)
+    with pytest.raises(OtherEngineError):
+        examined(monkeypatch, error=OtherEngineError("The engine of a1 is Podman.", "a1"))

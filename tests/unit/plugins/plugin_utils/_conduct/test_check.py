@@ -268,3 +268,15 @@ def test_a_wrong_option_is_refused_before_a_host_is_asked(options: Json, message
 
 def test_examples() -> None:
     assert doctest.testmod(check).failed == 0
+
+
+def test_an_engine_under_two_names_is_not_tested_with_itself() -> None:
+    examined = {
+        ("examine", name): {"report": report(number, identity="1", time=time.time())}
+        for number, name in enumerate(NAMES[:2], 1)
+    }
+    world = World(*NAMES[:2], broken=examined)
+    result = world.check()
+    assert world.steps() == ["examine agent1 agent2"]
+    assert bad(result)[0] == ("fail", "names", "agent2")
+    assert [one["check"] for one in result["findings"] if one["where"] == "agent2"] == ["names"]

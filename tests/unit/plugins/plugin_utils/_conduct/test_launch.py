@@ -17,7 +17,7 @@ from conducted import changes_of, conducted, options_of
 from samples import plan, request, running_row
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, SessionError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, SessionError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Port
 from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import launch as launching
@@ -351,3 +351,13 @@ def test_a_controller_that_cannot_write_the_result_has_launched_nothing(
         launch(play, Asked(ASKED, SETTINGS), Reports(AGENTS))
     [change] = changes_of(play)
     assert (change["state"], "cannot be written: No space left" in change["reason"]) == ("failed", True)
+
+
+def test_an_engine_under_two_names_gets_no_session(tmp_path: Path) -> None:
+    """It would be given twice what it has. Engines that are not known may be different ones."""
+    play = playing(tmp_path)
+    named = [{**agent, "engine": {"identity": "1"}} for agent in AGENTS]
+    with pytest.raises(StateError, match=r"^a and b are the same engine: remove one of them from the inventory\.$"):
+        launch(play, Asked(ASKED, SETTINGS), Reports(named))
+    assert play.asked == []
+    launch(play, Asked(ASKED, SETTINGS), Reports([{**agent, "engine": {"identity": ""}} for agent in AGENTS]))
