@@ -8,6 +8,7 @@ The last lines of a container that has died are part of the error.
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from typing import Collection, List, Sequence
@@ -21,11 +22,15 @@ from .._core.waiting import deadline_in
 from .client import Engine
 from .connection import UNPAUSE
 from .container_requests import LONGEST_LOG
+from .data_folders import CHECKED
 from .reports import container_entry, is_member
+from .streams import RECEIVED
 
 # Bytes of each log that remain, however many containers the session has: enough for a traceback.
 LEAST_LOG = 4096
 ENDED = frozenset({"exited", "dead"})
+# So much of a log may precede what PID 1 confirms.
+_FIRST = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,8 @@ def read_logs(engine: Engine, request: LogRequest, hung: Collection[str] = ()) -
                 return "(its log was not read: reading the logs took longer than %d s)\n" % request.deadline
             if request.ended:
                 return _last_words(engine, entry["engine_id"], share, deadline)
-            return engine.logs(entry["engine_id"], request.tail, request.since, request.timestamps, share, deadline)
+            text = engine.logs(entry["engine_id"], request.tail, request.since, request.timestamps, share, deadline)
+            return _of_programs(text, request.timestamps)
         except ComputeError as error:  # also a conflict: the engine is removing the container
             return f"(its log cannot be read: {error.message.rstrip('.')})\n"
 
@@ -76,6 +82,21 @@ def read_logs(engine: Engine, request: LogRequest, hung: Collection[str] = ()) -
         {"hostname": entry["hostname"], "state": entry["state"], "name": entry["engine_name"], "text": text}
         for entry, text in zip(ordered, texts)
     ]
+
+
+def _of_programs(text: str, timestamps: bool = False) -> str:
+    r"""A log without what PID 1 confirms to the launch. The same words once more are a line of a program.
+
+    That is at the beginning, though under load the engine may have logged other output before it.
+
+    >>> _of_programs("cluster-compute: the files of the session have arrived\nepoch 1\n")
+    'epoch 1\n'
+    """
+    first, rest = text[:_FIRST], text[_FIRST:]
+    for said in (CHECKED, RECEIVED):
+        moment = r"\S+ " if timestamps else ""
+        first = re.sub(rf"^{moment}cluster-compute: {said.decode()}(?:\n|\Z)", "", first, count=1, flags=re.MULTILINE)
+    return first + rest
 
 
 LAST_LINES, LAST_ERRORS = 5, 2
@@ -116,7 +137,7 @@ def _last_lines(engine: Engine, identity: str) -> str:
 def _last_words(engine: Engine, identity: str, most: int, deadline: float) -> str:
     """The last lines of a container, with the last errors: under load, the engine may have logged those before other output."""
     both, errors = (
-        _lines(engine.logs(identity, tail, most=most, deadline=deadline, errors_only=only))
+        _lines(_of_programs(engine.logs(identity, tail, most=most, deadline=deadline, errors_only=only)))
         for tail, only in ((LAST_LINES, False), (LAST_ERRORS, True))
     )
     earlier = [line for line in errors if line not in both]

@@ -22,12 +22,11 @@ from .logs import death
 from .payloads import STOP_MARGIN
 from .removal import state_of
 from .secrets import Delivery
+from .streams import RECEIVED
 
 RUNNING = frozenset({"running", "restarting"})
 # Seconds that a container must run to count as started: a container that cannot run ends within this time.
 SETTLE = 0.25
-# What PID 1 writes when it has unpacked its files: receive_files in roles/image/files/init.sh.
-RECEIVED = b"the files of the session have arrived"
 
 # A container of the plan, and as the engine lists it.
 Pair = Tuple[Container, Json]

@@ -18,6 +18,8 @@ MIB = 1 << 20
 _HEADER = 8
 
 
+# What PID 1 writes when it has unpacked its files: receive_files in roles/image/files/init.sh.
+RECEIVED = b"the files of the session have arrived"
 # No more is read of what PID 1 answers.
 LONGEST_ANSWER = 1 << 16
 

@@ -85,3 +85,43 @@ def test_the_last_errors_of_a_container_are_shown_also_if_the_engine_logged_them
     assert death(engine, main, "main1", "a").message.endswith(f"; its last lines: {shown}.")
     [found] = read_logs(engine, LogRequest("session", ended=True))
     assert " | ".join(found["text"].split()) == (shown if log else "")
+
+
+ARRIVED = "cluster-compute: the files of the session have arrived\n"
+CHECKED = "cluster-compute: the data folders are those that were checked\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (ARRIVED, ""),
+        (CHECKED + ARRIVED + "epoch 1\n", "epoch 1\n"),
+        (ARRIVED + "\n" + ARRIVED + "epoch 1", "\n" + ARRIVED + "epoch 1"),
+        ("epoch 1\n" + ARRIVED + "epoch 2", "epoch 1\nepoch 2"),
+        ("epoch 1\n" * 4096 + ARRIVED, "epoch 1\n" * 4096 + ARRIVED),
+        ("> " + ARRIVED, "> " + ARRIVED),
+        (ARRIVED.rstrip() + " twice\n", ARRIVED.rstrip() + " twice\n"),
+        (ARRIVED + "cluster-compute: the bootstrap script failed\n", "cluster-compute: the bootstrap script failed\n"),
+    ],
+)
+@pytest.mark.parametrize("stamp", ["", "2026-11-28T19:00:00.000000001Z "], ids=["plain", "timestamps"])
+def test_what_pid_1_confirms_to_a_launch_is_no_part_of_a_log(text: str, shown: str, stamp: str) -> None:
+    """It precedes nearly all that programs write. The same words once more are a line of a program."""
+    (main,) = plan(request(), ["a"]).containers
+    listed = {"Id": "main1", "Names": ["/" + main.name], "State": "running", "Labels": dict(main.labels)}
+
+    def stamped(lines: str) -> str:
+        return "".join(stamp + line for line in lines.splitlines(keepends=True))
+
+    engine: Any = SimpleNamespace(containers=lambda session: [listed], logs=lambda *_options: stamped(text))
+    (found,) = read_logs(engine, LogRequest("session", timestamps=bool(stamp)))
+    assert found["text"] == stamped(shown)
+
+
+def test_a_container_that_has_ended_says_nothing_of_what_its_launch_sent() -> None:
+    (main,) = plan(request(), ["a"]).containers
+    state = {"ExitCode": 3}
+    engine: Any = SimpleNamespace(inspect=lambda *_names: {"State": state}, logs=lambda *_lines, **_bounds: ARRIVED)
+    assert death(engine, main, "id", "a").message.endswith(
+        "exit code 3 right after its start; its last lines: it wrote nothing."
+    )
