@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import re
 import uuid
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from .constants import CONFIG_FOLDER
 from .documents import digest
@@ -178,6 +178,11 @@ def container_id(session_id: str, hostname: str) -> str:
     return session_id if hostname == "main1" else str(uuid.uuid5(uuid.UUID(session_id), hostname))
 
 
+# Lists of folders in which an empty one stands for those of the system; in others it is the working directory.
+COLON_IS_SYSTEM = ("MANPATH", "INFOPATH", "TEXINPUTS", "BIBINPUTS", "BSTINPUTS")
+# What a shell would replace in a list of folders.
+_REFERENCE = re.compile(r"\$+[A-Za-z_][A-Za-z0-9_]*|\$\{[^}]*\}|(?:^|(?<=:))~(?=/|:|$)")
+
 # Variables that extend themselves, as in C(PATH: "/opt/tool/bin:$PATH"): they refer to the same name in what lies below them.
 
 
@@ -191,16 +196,17 @@ def refers_to_itself(name: str, text: str) -> bool:
 
 
 def expanded(name: str, text: str, value: str) -> str:
-    """The text with a value in the place of its references. Without a value, the colon beside a reference goes, too.
+    """The text with a value in the place of its references. Without a value, the colon beside a reference goes, too, unless it
+    stands for the folders of the system.
 
-    >>> expanded("PATH", "/x:${PATH}", "/bin"), expanded("LIBRARIES", "/x:$LIBRARIES", "")
+    >>> expanded("PATH", "/x:${PATH}", "/bin"), expanded("LIBRARIES", "/x${LIBRARIES:+:$LIBRARIES}", "")
     ('/x:/bin', '/x')
     """
     pieces = parts_of(name, text)
     if len(pieces) == 1:
         return text
     found = value.join(pieces)
-    return found if value else re.sub(":{2,}", ":", found).strip(":")
+    return found if value or name in COLON_IS_SYSTEM else re.sub(":{2,}", ":", found).strip(":")
 
 
 def merged_environment(*layers: Mapping[str, str]) -> Dict[str, str]:
@@ -220,12 +226,44 @@ def merged_environment(*layers: Mapping[str, str]) -> Dict[str, str]:
 
 
 def parts_of(name: str, text: str) -> List[str]:
-    """The text between its references to itself.
+    """The text between its references to itself, also in the forms for a variable that may not be set. C($$NAME) is none.
 
-    >>> parts_of("A", "x:$A:${A}")
-    ['x:', ':', '']
+    >>> parts_of("A", "x:$A:${A:-}"), parts_of("A", "x${A:+:$A}"), parts_of("A", "$$A")
+    (['x:', ':', ''], ['x:', ''], ['$$A'])
     """
     if not isinstance(text, str) or "$" not in text:
         return [text]
     own = re.escape(name)
-    return re.split(rf"\$(?:{own}(?![A-Za-z0-9_])|\{{{own}\}})", text)
+    reference = rf"(?<![$\\])\$(?:{own}(?![A-Za-z0-9_])|\{{{own}(?::?-)?\}})"
+    # A separator that is there only beside a value goes without one in any case.
+    plain = re.sub(rf"\$\{{{own}:?\+(:?){reference}(:?)\}}", rf"\1${{{name}}}\2", text)
+    return re.split(reference, plain)
+
+
+def unexpanded_paths(values: Mapping[str, Any]) -> str:
+    """A warning of lists of folders with references that no shell replaces; empty without any.
+
+    >>> unexpanded_paths({"session_environment": {"PATH": "$HOME/bin:$PATH", "PROMPT": "$PWD"}})[:57]
+    'session_environment: PATH: $HOME is passed on as it is: a'
+    """
+    found = [f"{where}: {name}: {word}" for where, name, word in _references(values)]
+    message = (
+        "%s is passed on as it is: a value can refer to the variable of its own name alone, as in "
+        'PATH: "/opt/tool/bin:$PATH"; write the folder itself.'
+    )
+    return message % ", ".join(found) if found else ""
+
+
+def _references(values: Mapping[str, Any], above: str = "") -> Iterator[Tuple[str, str, str]]:
+    """What in variables like PATH looks like a reference, after those that are replaced."""
+    for key, value in values.items():
+        own = str(key) if above else str(key).replace("session_", "", 1)
+        if own == "environment" and isinstance(value, Mapping):
+            for name, text in value.items():
+                rest = (
+                    "".join(parts_of(str(name), text)) if str(name).endswith("PATH") and isinstance(text, str) else ""
+                )
+                yield from ((f"{above}{key}", str(name), word) for word in _REFERENCE.findall(rest))
+        elif own in ("roles", "apps") and isinstance(value, (list, tuple)):
+            for one in (entry for entry in value if isinstance(entry, Mapping)):
+                yield from _references(one, f"{above}{key}: {one.get('name')}: ")

@@ -97,15 +97,19 @@ def check_script(variable: str, value: Any) -> str:
 def with_line_ends(script: str) -> str:
     r"""The script without the mark that an editor of Windows writes first, and without the CR at the end of every line.
 
-    A script that has other lines, too, stays as it is: it may need its CRs.
+    A script whose lines end with CR alone has these from a Mac of old. One that has other lines, too, stays as it is: it may
+    need its CRs.
 
-    >>> with_line_ends("\ufeffcd /tmp\r\nls\r\n"), with_line_ends("a\r\nb\n")
-    ('cd /tmp\nls\n', 'a\r\nb\n')
+    >>> with_line_ends("\ufeffcd /tmp\r\nls\r\n"), with_line_ends("#!/bin/sh\rls\r"), with_line_ends("a\r\nb\n")
+    ('cd /tmp\nls\n', '#!/bin/sh\nls\n', 'a\r\nb\n')
     """
     text = script[1:] if script.startswith("\ufeff") else script
     *lines, last = text.split("\n")
-    is_of_windows = bool(lines) and all(line.endswith("\r") for line in lines)
-    return "\n".join([*(line[:-1] for line in lines), last]) if is_of_windows else text
+    if not lines:
+        return text.replace("\r", "\n") if text.startswith("#!") or text.endswith("\r") else text
+    if not all(line.endswith("\r") for line in lines):
+        return text
+    return "\n".join([*(line[:-1] for line in lines), last[:-1] if last.endswith("\r") else last])
 
 
 # Variables and options that are scripts.
@@ -118,10 +122,17 @@ def windows_scripts(values: Mapping[str, Any]) -> str:
     >>> windows_scripts({"session_bootstrap": "cd /tmp\\r\\nls", "session_command": "ls"})
     'session_bootstrap: Windows line endings are removed before a script runs; save it with Unix line endings.'
     """
-    found = [name for name, text in _scripts(values) if with_line_ends(text) != text]
-    if not found:
-        return ""
-    return f"{', '.join(found)}: Windows line endings are removed before a script runs; save it with Unix line endings."
+    scripts = [(name, text, with_line_ends(text)) for name, text in _scripts(values)]
+    changed = [name for name, text, ours in scripts if ours != text]
+    mixed = [name for name, _text, ours in scripts if "\r\n" in ours]
+    warnings = [
+        (changed, "Windows line endings are removed before a script runs; save it with Unix line endings."),
+        (
+            mixed,
+            "only some lines end with CR, which a shell takes as a part of their last word; remove it with tr -d '\\r'.",
+        ),
+    ]
+    return " ".join(f"{', '.join(names)}: {text}" for names, text in warnings if names)
 
 
 def _scripts(values: Mapping[str, Any], where: str = "") -> Iterator[Tuple[str, str]]:

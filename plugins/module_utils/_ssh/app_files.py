@@ -15,7 +15,7 @@ from .._core.constants import CONFIG_FOLDER, RUNTIME_PATH
 from .._core.documents import Json, digest, sparse
 from .._core.errors import EngineError, InputError, StateError
 from .._core.model import IMAGE_COMMAND, App, User
-from .._core.names import parts_of
+from .._core.names import COLON_IS_SYSTEM, parts_of
 from .._core.waiting import deadline_in, wait_until
 from .._docker.archives import Entry, pack
 
@@ -82,13 +82,25 @@ def _exports(environment: Mapping[str, str]) -> str:
     >>> _exports({"A": "it's"})
     'export A=\'it\'"\'"\'s\'\n'
     >>> _exports({"PATH": "/opt/x:$PATH"})
-    'export PATH=/opt/x:"${PATH-}"\'\'\n'
+    'export PATH=/opt/x"${PATH:+:$PATH}"\n'
     """
-    lines = [
-        f"export {name}=" + f'"${{{name}-}}"'.join(map(shlex.quote, parts_of(name, text)))
-        for name, text in sorted(environment.items())
-    ]
-    return "".join(line + "\n" for line in lines)
+    return "".join(f"export {name}={_value(name, text)}\n" for name, text in sorted(environment.items()))
+
+
+def _value(name: str, text: str) -> str:
+    """A word of a shell. Without the variable that it extends, the colon beside the reference goes, too."""
+    first, *others = parts_of(name, text)
+    words = [first]
+    for other in others:
+        before, after = (
+            name not in COLON_IS_SYSTEM and has for has in (words[-1].endswith(":"), other.startswith(":"))
+        )
+        if before:
+            words[-1] = words[-1][:-1]
+        reference = f"{name}:+:${name}" if before else f"{name}:+${name}:" if after else f"{name}-"
+        words += [f'"${{{reference}}}"', other[1:] if after and not before else other]
+    quoted = [word if place % 2 else shlex.quote(word) for place, word in enumerate(words) if word or len(words) == 1]
+    return "".join(quoted)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from jinja2 import __version__ as jinja_version
 from ...module_utils._core.documents import Json
 from ...module_utils._core.errors import ComputeError, InputError, visible
 from ...module_utils._core.model import App
-from ...module_utils._core.names import check_owner, check_session_name, random_name
+from ...module_utils._core.names import check_owner, check_session_name, random_name, unexpanded_paths
 from ...module_utils._core.value_rules import windows_scripts
 from ...module_utils._planning import catalogue
 from ...module_utils._planning.allocation import checked_folders
@@ -56,6 +56,7 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Jso
     given = _values(action, entry_point, task_vars)
     values = asked = _merged(given, other or {})
     _warn(action, windows_scripts(values))
+    _warn(action, unexpanded_paths(values))
     if entry_point in (LAUNCH, APPS, ENVIRONMENTS):
         table = catalogue.check_environments("session_environments", values.get("session_environments") or {})
         if entry_point == APPS and values.get("session_name"):

@@ -166,7 +166,12 @@ def test_a_session_file_is_passed_as_it_is(capsys: pytest.CaptureFixture[str]) -
         (b"- session_name: train\n", "train.yml: there are no variables in it"),
         (b"", "train.yml: there are no variables in it"),
         (b"session_name: a\0", "train.yml: unacceptable character #x0000: special characters are not allowed"),
-        (b"\xff: 1\n", "train.yml: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
+        (b"a: caf\xe9\n", "train.yml: byte 7 is no UTF-8; save it in this encoding"),
+        ("a: 1\n".encode("utf-16"), "train.yml: it is in UTF-16, as some editors of Windows save it; save it as UTF-8"),
+        (
+            "a: 1\n".encode("utf-16-le"),
+            "train.yml: it is in UTF-16, as some editors of Windows save it; save it as UTF-8",
+        ),
     ],
 )
 def test_a_session_file_that_is_no_yaml_is_refused_in_one_message(
