@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import argparse
-import codecs
 import json
 import locale
 import os
@@ -30,11 +29,9 @@ NO_FILES = (
     "session_artifacts, repeat it as -e session_artifacts=DIRECTORY"
 )
 WAITS = "session {0} has no containers yet: cluster-compute why {0} shows what it waits for"
-# The marks with which such a file begins.
-UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 NO_VARIABLES = (
-    "%s%s: %s; a session file is YAML, with a variable and its value on each line, such as session_name: train, and lists and "
-    "dictionaries indented below their variable"
+    "%s%s: %s; a session file is YAML in UTF-8, with a variable and its value on each line, such as session_name: train, and lists "
+    "and dictionaries indented below their variable"
 )
 
 
@@ -103,19 +100,12 @@ def session_file(name: str) -> str:
     try:
         import yaml  # it comes with Ansible, which may have another Python
 
-        content = Path(name).read_bytes()
-        if content.startswith(UTF16) or b"\0" in content[:2]:
-            raise MisuseError(
-                NO_VARIABLES % (name, "", "it is in UTF-16, as some editors of Windows save it; save it as UTF-8")
-            )
-        text = content.decode("utf-8")
+        text = Path(name).read_text(encoding="utf-8")
         # Ansible reads JSON and vaults by itself.
         if text.startswith(("{", "$ANSIBLE_VAULT")) or isinstance(yaml.compose(text), yaml.MappingNode):
             return name
     except ImportError:
         return name
-    except UnicodeDecodeError as error:
-        why = f"byte {error.start + 1} is no UTF-8; save it in this encoding"
     except (yaml.YAMLError, ValueError) as error:
         mark, why = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error).splitlines()[0]
     raise MisuseError(NO_VARIABLES % (name, f", line {mark.line + 1}" if mark else "", why))

@@ -166,11 +166,10 @@ def test_a_session_file_is_passed_as_it_is(capsys: pytest.CaptureFixture[str]) -
         (b"- session_name: train\n", "train.yml: there are no variables in it"),
         (b"", "train.yml: there are no variables in it"),
         (b"session_name: a\0", "train.yml: unacceptable character #x0000: special characters are not allowed"),
-        (b"a: caf\xe9\n", "train.yml: byte 7 is no UTF-8; save it in this encoding"),
-        ("a: 1\n".encode("utf-16"), "train.yml: it is in UTF-16, as some editors of Windows save it; save it as UTF-8"),
+        (b"a: caf\xe9\n", "train.yml: 'utf-8' codec can't decode byte 0xe9 in position 6: invalid continuation byte"),
         (
-            "a: 1\n".encode("utf-16-le"),
-            "train.yml: it is in UTF-16, as some editors of Windows save it; save it as UTF-8",
+            "a: 1\n".encode("utf-16"),
+            "train.yml: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
         ),
     ],
 )
@@ -180,7 +179,7 @@ def test_a_session_file_that_is_no_yaml_is_refused_in_one_message(
     Path("train.yml").write_bytes(content)
     for verb in ("up", "down"):
         said = refusal(capsys, "-i", "h", verb, "train.yml")
-        assert said.startswith(f"{found}; a session file is YAML, with a variable and its value on each line")
+        assert said.startswith(f"{found}; a session file is YAML in UTF-8, with a variable and its value on each line")
 
 
 @pytest.mark.parametrize(
