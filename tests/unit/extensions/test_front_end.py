@@ -11,6 +11,7 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -276,3 +277,20 @@ def test_ssh_reads_the_configuration_that_is_printed(
     # Another session whose name begins in the same way keeps its own.
     other = subprocess.run(["ssh", "-G", "-F", str(file), "train.x.main1"], capture_output=True, text=True, check=True)
     assert "proxycommand" not in other.stdout
+
+
+def test_a_caller_at_a_terminal_commands_no_ssh_of_the_service_account(
+    front_end: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a newline, a tilde would begin a command of ssh: another forwarding, from the network of the controller."""
+    started: list[list[str]] = []
+    monkeypatch.setattr(os, "execvpe", lambda _name, words, _own: started.append(words))
+    monkeypatch.setattr(signal, "signal", lambda _number, _action: None)
+    front_end.ssh(tmp_path, ["-t", "--", "main1"])
+    assert started[0][:3] == ["ssh", "-F", str(tmp_path / "ssh_config")]
+    (tmp_path / "ssh_config").write_text("Host *\n    ForwardAgent yes\n    EscapeChar ~\n    PermitLocalCommand yes\n")
+    done = subprocess.run([*started[0][:1], "-G", *started[0][1:]], capture_output=True, text=True, check=True)
+    effective = dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
+    wanted = {"escapechar": "none", "batchmode": "yes", "clearallforwardings": "yes", "forwardagent": "no"}
+    wanted.update(forwardx11="no", permitlocalcommand="no")
+    assert {name: effective[name] for name in wanted} == wanted

@@ -12,6 +12,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import ModuleType
 
@@ -255,11 +256,8 @@ sys.exit(module.run_apart([sys.executable, "-c", blocked], pathlib.Path({str(tmp
     assert front_end.stdout.readline() == "begun\n"
     [program] = (int(pid) for pid in Path(f"/proc/{front_end.pid}/task/{front_end.pid}/children").read_text().split())
     try:
-        os.killpg(front_end.pid, signal.SIGSTOP)
-        os.waitpid(front_end.pid, os.WUNTRACED)
-        state = Path(f"/proc/{program}/stat").read_text().rpartition(")")[2].split()[0]
-        os.killpg(front_end.pid, signal.SIGCONT)
-        assert state != "T"
+        # It is in no process group or session of the terminal.
+        assert (os.getpgid(program), os.getsid(program)) == (program, program)
         os.killpg(front_end.pid, signal.SIGINT)
         assert front_end.communicate(timeout=30)[0] == "undone\n"
         assert front_end.returncode == 130
@@ -267,6 +265,19 @@ sys.exit(module.run_apart([sys.executable, "-c", blocked], pathlib.Path({str(tmp
         if front_end.poll() is None:
             os.kill(program, signal.SIGKILL)
             front_end.kill()
+
+
+def test_what_a_front_end_fixes_comes_after_the_variables_of_the_site(
+    front_end: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last file has precedence: no file of the site gives the sessions of all callers one owner."""
+    commands: list[list[str]] = []
+    monkeypatch.setattr(front_end, "run_apart", lambda command, *_all: commands.append(command) or 0)
+    config = {"playbooks": "p", "ansible_playbook": "a", "inventory": "i", "variables_files": "/site.yml /gpu.yml"}
+    assert front_end.play(config, "sessions", {"session_owner": "alice"}) == 0
+    assert commands[0][4:9] == ["-e", "@/site.yml", "-e", "@/gpu.yml", "-e"]
+    assert commands[0][9].startswith(f"@{tempfile.gettempdir()}/cluster-session-")
+    assert len(commands[0]) == 10
 
 
 @pytest.mark.parametrize(("config", "account"), [({}, "alice"), ({"user": "gpu"}, "gpu")])
