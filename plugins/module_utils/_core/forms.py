@@ -56,6 +56,15 @@ def a_line(value: object) -> bool:
     return isinstance(value, str) and len(value) <= 4096 and "\n" not in value and visible(value) == value
 
 
+def is_number(text: str) -> bool:
+    """Whether C(int) reads a text as a small number. C(isdigit) is true for superscripts, too, which C(int) does not read.
+
+    >>> is_number("30"), is_number(""), is_number("\\u00b2"), is_number("-1")
+    (True, False, False, False)
+    """
+    return text.isascii() and text.isdigit() and len(text) < 19
+
+
 def matching(pattern: str) -> Callable[[object], bool]:
     compiled = re.compile(pattern, re.ASCII)
     return lambda value: isinstance(value, str) and compiled.fullmatch(value) is not None

@@ -13,6 +13,7 @@ from .._core import label
 from .._core.constants import GRACE, LONGEST_GRACE
 from .._core.documents import Json
 from .._core.errors import ComputeError, ConflictError, StateError
+from .._core.forms import is_number
 from .._core.parallel import Outcome, map_bounded, run_all, values_of
 from .._core.waiting import deadline_in, wait_until
 from .client import Engine, session_containers
@@ -69,7 +70,7 @@ def grace_of(listed: Json) -> int:
     No session may have more than an hour: commands of all owners wait for it.
     """
     text = str((listed.get("Labels") or {}).get(label.GRACE, ""))
-    return int(text) if text.isdigit() and len(text) < 5 and int(text) <= LONGEST_GRACE else GRACE
+    return int(text) if is_number(text) and int(text) <= LONGEST_GRACE else GRACE
 
 
 def end_programs(engine: Engine, listed: Sequence[Json]) -> Tuple[List[Json], List[Json]]:

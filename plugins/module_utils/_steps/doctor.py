@@ -17,6 +17,7 @@ from .._agents.examination import examine as examination
 from .._core import label
 from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError
+from .._core.forms import is_number
 from .._core.model import Network
 from .._core.waiting import deadline_in, wait_until
 from .._docker.client import Engine
@@ -149,7 +150,7 @@ def _body(mark: str, member: Json, plan: Json) -> Json:
 def _remove_old_networks(engine: Engine) -> None:
     for network in engine.networks(everyone=True):
         made = (network.get("Labels") or {}).get(label.CHECK, "")
-        if network["Name"].startswith(_NETWORK % "") and made.isdigit() and time.time() - int(made) > OLD:
+        if network["Name"].startswith(_NETWORK % "") and is_number(made) and time.time() - int(made) > OLD:
             try:
                 engine.remove_network(network["Id"], network["Name"])
             except ComputeError:

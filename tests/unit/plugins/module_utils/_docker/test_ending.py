@@ -117,6 +117,7 @@ def test_no_request_for_containers_that_have_ended() -> None:
         ("0", 0),
         ("", GRACE),
         ("-1", GRACE),
+        ("\u00b2", GRACE),
         ("1e9", GRACE),
         ("9" * 30, GRACE),
         ("3600", 3600),

@@ -196,8 +196,10 @@ def test_the_policy_is_roots_file(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["policy.json"]
 
 
-@pytest.mark.parametrize("fault", ["writable", "link", "pipe", "no JSON"])
-def test_a_policy_that_another_user_could_have_written_stops_every_decision(tmp_path: Path, fault: str) -> None:
+@pytest.mark.parametrize("fault", ["writable", "link", "pipe", "no JSON", "of another user"])
+def test_a_policy_that_another_user_could_have_written_stops_every_decision(
+    tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "state"
     folder.mkdir()
     path, other = folder / "policy.json", tmp_path / "other"
@@ -209,5 +211,11 @@ def test_a_policy_that_another_user_could_have_written_stops_every_decision(tmp_
     else:
         path.write_text("{" if fault == "no JSON" else "{}")
         path.chmod(0o664 if fault == "writable" else 0o644)
+    if fault == "of another user":
+        # Only root could give it away.
+        own = os.fstat
+        monkeypatch.setattr(
+            os, "fstat", lambda handle: os.stat_result([*own(handle)[:4], os.geteuid() + 1, *own(handle)[5:]])
+        )
     with pytest.raises(StateError, match=r"write it again with provision_agents\.yml and agent_policy"):
         read_policy(str(folder))
