@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from contextlib import closing, contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Set, TypeVar
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Set, TypeVar
 
 from .._core import label
 from .._core.calls import timed
@@ -307,6 +307,12 @@ def clean(text: str) -> str:
     line = _NOISE_PATTERN.sub("", " ".join(text.split()))
     line = re.sub(r"(?:: unknown|[.\s])+$", "", line)
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+
+
+def failure_of(event: Mapping[str, Any]) -> str:
+    """The error in an event of a request's progress. The API announces that one of its two fields will be left empty."""
+    text = (event.get("errorDetail") or {}).get("message") or event.get("error") or ""
+    return clean(str(text)).rstrip(".")
 
 
 def advice(text: str, otherwise: str, is_silent: bool = False) -> str:

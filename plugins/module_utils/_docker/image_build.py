@@ -14,7 +14,7 @@ from .._core.documents import Json
 from .._core.errors import ComputeError, EngineError, StateError
 from .._core.waiting import deadline_in
 from .client import Engine
-from .connection import clean
+from .connection import failure_of
 
 # Seconds in which the engine must measure a container; a slow answer costs one count.
 COUNT_TIMEOUT = 10
@@ -79,7 +79,7 @@ class BuildLog:
             self._output.clear()
         elif not _BUILDER.match(text):
             self._output.add(text)
-        if event.get("error"):
+        if failure_of(event):
             self.error = event
 
     def reason(self) -> str:
@@ -96,7 +96,7 @@ class BuildLog:
         code, cause = (self.error.get("errorDetail") or {}).get("code"), self._output.cause()
         if code and cause:
             return f"{cause.rstrip('.')} (exit code {code})"
-        return clean(str(self.error["error"])).rstrip(".")
+        return failure_of(self.error)
 
 
 class BuildCount:

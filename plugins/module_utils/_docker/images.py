@@ -22,7 +22,7 @@ from .._core.image_reference import copy_name, digest_of, own_digest, registry_o
 from .._core.paths import read
 from .._core.units import show_bytes
 from .client import Engine, LateError, UnreachableError
-from .connection import AbsentError, clean
+from .connection import AbsentError, failure_of
 from .image_archive import proven_ids, remove_names
 from .reports import architecture, content_of, image_entry
 
@@ -137,8 +137,8 @@ class ImageEngine(Engine):
             lines.append(str(event.get("stream") or ""))
             if listen is not None:
                 listen(event)
-            if event.get("error"):
-                reason = clean(str(event["error"])).rstrip(".")
+            reason = failure_of(event)
+            if reason:
                 raise EngineError(f"{self._speaker('')} could not {what}: {reason}.", self.agent)
             if time.monotonic() > deadline:
                 raise TimeoutError

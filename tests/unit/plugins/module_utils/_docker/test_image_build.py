@@ -98,6 +98,7 @@ def test_a_build_whose_stream_ends_early_is_not_the_former_image_of_its_name(tex
         ([*stream(f" ---> Running in {FIRST}\n"), {"error": FAILED, "errorDetail": {"code": 2}}], FAILED),
         ([*stream("older\n"), {"error": "COPY failed: no such file."}], "COPY failed: no such file"),
         ([{"error": "\x1b]0;title\x07", "errorDetail": None}], "\\x1b]0;title\\x07"),
+        ([{"errorDetail": {"message": "COPY failed: no such file."}}], "COPY failed: no such file"),
         ([], "the engine ended the build early; check the log of that engine"),
     ],
 )

@@ -105,6 +105,22 @@ def test_an_image_may_take_longer_to_load_than_its_engine_may_be_silent(monkeypa
     assert ImageEngine("unix:///nowhere", 600, "agent1").load(b"") == identity
 
 
+FULL = "no space left on device"
+
+
+@pytest.mark.parametrize(
+    "said", [{"error": FULL}, {"error": FULL, "errorDetail": {"message": FULL}}, {"errorDetail": {"message": FULL}}]
+)
+def test_an_engine_names_an_error_in_any_of_its_two_fields(
+    said: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = SimpleNamespace(load_image=lambda _archive: iter([said]))
+    monkeypatch.setattr(docker, "APIClient", lambda **_options: client)
+    monkeypatch.setattr(ImageEngine, "_answered", lambda _engine: "1.52")
+    with pytest.raises(EngineError, match="The engine of agent1 could not load an image: no space left on device"):
+        ImageEngine("unix:///nowhere", 600, "agent1").load(b"")
+
+
 def described(layer: str, *names: str) -> dict[str, Any]:
     return {"RootFS": {"Layers": [layer]}, "RepoTags": list(names)}
 
