@@ -154,7 +154,7 @@ certification: .venv .cache/importer/.ready .cache/certification/.ready  ## Impo
 	@tests/tools/certification.sh .cache/certification
 
 .PHONY: large-own large-variants
-large: large-own large-variants  ## Run the slow tests: TensorFlow itself, other frameworks, bare hosts, random losses, more variants
+large: large-own large-variants molecule-multi_node  ## Run the slow tests: TensorFlow itself, other frameworks, bare hosts, random losses, more variants
 
 large-own: packages .venv/.tested
 	@tests/tools/with_engine.py pytest -m large tests/large --durations=10 $(ARGS)
