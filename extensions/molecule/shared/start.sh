@@ -41,8 +41,8 @@ start() {
         "$image" sh -c "mount -o remount,rw /sys; $boot"
 }
 
-# The host prints its host key, which it makes at its start.
-let_in='umask 077; mkdir -p /home/admin/.ssh; cat >/home/admin/.ssh/authorized_keys; chown -R admin:admin /home/admin/.ssh
+# The host prints its host key, which it makes at its start. An engine that a login starts has as few versions of the API as Docker 29.
+let_in='echo DOCKER_MIN_API_VERSION=1.44 >>/etc/environment; umask 077; mkdir -p /home/admin/.ssh; cat >/home/admin/.ssh/authorized_keys; chown -R admin:admin /home/admin/.ssh
     timeout 60 sh -c "until [ -s /etc/ssh/ssh_host_ed25519_key.pub ]; do sleep 0.2; done"; cat /etc/ssh/ssh_host_ed25519_key.pub'
 (umask 077 && : >"$known")
 for ((rest = $#; rest > 0; rest -= 3)); do
