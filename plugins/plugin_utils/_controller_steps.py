@@ -52,7 +52,7 @@ def plan_join(_place: Controller, memberships: Sequence[Json], managers: Sequenc
     """Decide which agents create or join the Swarm; C(memberships) are results of C(swarm.describe), of which others do not count."""
     nodes = _nodes(memberships, managers)
     plan = plan_swarm(nodes, head) if nodes else {}
-    return {"plan": {**plan, "peers": peers(nodes)}}
+    return {"plan": {**plan, "peers": peers(nodes, plan.get("steps"))}}
 
 
 def plan_leave(

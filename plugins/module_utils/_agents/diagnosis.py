@@ -211,9 +211,7 @@ def _with_cause(finding: Finding, moved: Dict[str, str]) -> Finding:
     if finding.check != "swarm" or finding.where not in moved:
         return finding
     found = f"its Swarm has it at {moved[finding.where]}, which is no address of this host any more"
-    return Finding(
-        "swarm", finding.where, FAIL, found, "run docker swarm leave --force on that host, then provision_agents.yml"
-    )
+    return Finding("swarm", finding.where, FAIL, found, PROVISION)
 
 
 def _check_listeners(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:

@@ -15,7 +15,7 @@ from .._core.errors import EngineError, StateError
 from .._core.waiting import wait_until
 from .._docker.client import AbsentError, Engine
 from .._docker.connection import persist
-from .._docker.reports import engine_entry
+from .._docker.reports import engine_entry, engine_name
 from . import host
 
 PORT = 2377
@@ -68,6 +68,32 @@ def membership(engine: Engine) -> Json:
     info = engine.info()
     labels = (((info.get("Swarm") or {}).get("Cluster") or {}).get("Spec") or {}).get("Labels") or {}
     return {**host.swarm_place(info), "ours": label.SCHEMA in labels}
+
+
+def whereabouts(engine: SwarmEngine, place: Json, addresses: List[str], *, is_local: bool) -> Json:
+    """What shows whether a host has another address than its Swarm knows, and what keeps it from joining again.
+
+    ``address`` is the one for other hosts, and ``own`` the one that a host without a Swarm has. Where the host lacks the address that
+    its Swarm knows, ``held`` are all that it has, and ``busy`` its containers of sessions. On a manager, ``seen`` are the addresses
+    from which the nodes that are ready ask the managers.
+    """
+    own = host.own_address(addresses)
+    is_gone = is_local and place["state"] == "active" and host.is_gone(place["address"])
+    return {
+        "address": place["address"] or own,
+        "own": own,
+        "held": sorted(one for one in host.own_addresses() if not one.startswith("127.")) if is_gone else [],
+        "busy": sorted(engine_name(one) for one in engine.containers()) if is_gone else [],
+        "seen": _ready(engine) if place["manager"] else {},
+    }
+
+
+def _ready(engine: SwarmEngine) -> Dict[str, str]:
+    try:
+        found = {node: listed.get("Status") or {} for node, listed in engine.nodes().items()}
+    except EngineError:  # a Swarm without a leader has no list
+        return {}
+    return {node: str(status.get("Addr") or "") for node, status in found.items() if status.get("State") == "ready"}
 
 
 def create(engine: SwarmEngine, address: str, pool: Sequence[str], deadline: float) -> Json:

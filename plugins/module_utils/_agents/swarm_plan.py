@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core.constants import VXLAN_PORT
@@ -15,12 +15,23 @@ from .._core.reports import Agent, names_of_one_engine, one_engine
 INIT = "init"
 JOIN = "join"
 PROMOTE = "promote"
+REJOIN = "rejoin"
 _REMEDY = "run `docker swarm leave` on that host, or set agent_swarm to false for it"
+_MANAGER_MOVED = (
+    "Give it that address again, or make it a worker (on %s: `docker node demote %s`), and run provision_agents.yml."
+)
+_LAST_MOVED = (
+    "Give it that address again; if it is gone for good, make a new Swarm: end the sessions over several hosts with terminate.yml, "
+    "run `docker swarm leave --force` and restart the engine on each host, then run provision_agents.yml."
+)
 
 
 @dataclass(frozen=True)
 class Node:
-    """An agent's engine as a member of a Swarm; ``wanted`` is whether the agent is configured as a manager."""
+    """An agent's engine as a member of a Swarm; ``wanted`` is whether the agent is configured as a manager.
+
+    ``own``, ``held``, ``busy`` and ``seen`` are those of C(whereabouts).
+    """
 
     name: str
     state: str = "inactive"
@@ -33,6 +44,10 @@ class Node:
     wanted: bool = False
     port: int = 0
     identity: str = ""
+    own: str = ""
+    held: Tuple[str, ...] = ()
+    busy: Tuple[str, ...] = ()
+    seen: Dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, data: Json) -> Node:
@@ -67,9 +82,13 @@ def plan_swarm(nodes: Sequence[Node], head: str) -> Json:
     managed = {node.cluster for node in nodes if node.manager and node.cluster}
     refused = {node.name: why for node in nodes for why in [_refusal(node, lead, cluster, managed)] if why}
     refused.update(_under_two_names(nodes))
-    able = [node for node in nodes if node.name not in refused]
+    moved = _moved(nodes, lead)
+    keeper = next((node.name for node in nodes if node.manager and node.cluster == cluster and node not in moved), "")
+    refused = {**{node.name: why for node in moved for why in [_stays(node, keeper)] if why}, **refused}
+    # Who joins a manager at an address that it lacks would wait for nothing.
+    able = [node for node in nodes if node.name not in refused and lead.name not in refused]
     managers = [node.name for node in able if node.wanted or node.name == head or node.manager]
-    steps = {node.name: _step(node, lead, managers) for node in able}
+    steps = {node.name: REJOIN if node in moved else _step(node, lead, managers) for node in able}
     return {
         "lead": lead.name,
         "cluster": cluster,
@@ -133,6 +152,34 @@ def _under_two_names(nodes: Sequence[Node]) -> Dict[str, str]:
     return {name: "%s: %s." % (name, one_engine(names)) for names in groups for name in names[1:]}
 
 
+def _moved(nodes: Sequence[Node], lead: Node) -> List[Node]:
+    """The nodes of a Swarm that have another address than it knows.
+
+    An address that a host lacks may be translated on the way to it. So a node has moved only if the managers see it at an address that
+    it has, and a manager that leads only if no other node is ready.
+    """
+    inside = [node for node in nodes if node.state == "active" and node.cluster == lead.cluster]
+    is_alone = len(inside) > 1 and not lead.seen.keys() - {lead.node_id}
+    return [
+        node for node in inside if lead.seen.get(node.node_id) in node.held or (node is lead and node.held and is_alone)
+    ]
+
+
+def _stays(node: Node, keeper: str) -> str:
+    """Why a host that has another address than its Swarm knows does not join again; ``keeper`` is a manager that has not moved."""
+    if node.manager:
+        why = "%s is a manager of its Swarm, which has it at %s; this host does not have that address any more (but %s). %s"
+        remedy = _MANAGER_MOVED % (keeper, node.node_id) if keeper else _LAST_MOVED
+        return why % (node.name, node.address, ", ".join(node.held), remedy)
+    if node.busy:
+        why = (
+            "%s has another address than its Swarm knows (%s): it must leave and join again, which would cut off the containers of "
+            "sessions there (%s). End these sessions with terminate.yml, then run provision_agents.yml again."
+        )
+        return why % (node.name, node.address, ", ".join(node.busy))
+    return ""
+
+
 def _step(node: Node, lead: Node, managers: Sequence[str]) -> str:
     if node.state == "inactive":
         return INIT if node.name == lead.name else JOIN
@@ -157,5 +204,8 @@ def plan_leave(leaving: Sequence[Node], staying: Sequence[Node]) -> Json:
     return {"keepers": keepers, "refused": refused}
 
 
-def peers(nodes: Sequence[Node]) -> Dict[str, List[str]]:
-    return {node.name: [other.address for other in nodes if other.name != node.name] for node in nodes}
+def peers(nodes: Sequence[Node], steps: Mapping[str, str] | None = None) -> Dict[str, List[str]]:
+    """For each host, the addresses of the others after these steps of a plan: who joins again does so with the address that it has."""
+    rejoining = {name for name, step in (steps or {}).items() if step == REJOIN}
+    now = {node.name: node.own if node.name in rejoining else node.address for node in nodes}
+    return {node.name: [address for name, address in now.items() if name != node.name] for node in nodes}

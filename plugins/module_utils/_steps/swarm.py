@@ -21,7 +21,9 @@ def describe(agent: Agent, addresses: List[str] | None = None, tokens: bool = Fa
     engine = agent.connect(swarm.SwarmEngine)
     place = swarm.settled_membership(engine, deadline_in(deadline))
     identity = engine_identity(filter(None, [engine.network("bridge")]))
-    found: Json = {"swarm": {**_shown(agent, place, addresses), "identity": identity}}
+    is_local = agent.docker_host.startswith("unix://")
+    seen = swarm.whereabouts(engine, place, addresses or [], is_local=is_local)
+    found: Json = {"swarm": {**place, **seen, "name": agent.name, "identity": identity}}
     return {**found, "tokens": engine.tokens()} if tokens else found
 
 

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 from one_role import run_role
 
+PLANNED = {"head": "init", "other": "join"}
 # The engine of one host is for root alone. A worker joins what the head has created, with its token.
 STEP = """
 import json, os
 from ansible.plugins.action import ActionBase
 
-PLAN = {"steps": {"head": "init", "other": "join"}, "refused": {}, "lead": "head", "cluster": "", "address": "", "managers": []}
+PLAN = {"steps": json.loads(os.environ["PLANNED"]), "refused": {}, "lead": "head", "cluster": "", "address": "", "managers": []}
 
 class ActionModule(ActionBase):
     def run(self, tmp=None, task_vars=None):
@@ -32,14 +33,15 @@ class ActionModule(ActionBase):
             return {"failed": True, "msg": host + ": no password for sudo"}
         LOG = os.environ["STEPS"]
         done = open(LOG).read().split() if os.path.exists(LOG) else []
-        if (call, own) in (("swarm.join", "other"), ("swarm.describe", "other")) and "head:swarm.join" not in done:
+        first = "head:swarm.join" in done or "head" not in PLAN["steps"]
+        if (call, own) in (("swarm.join", "other"), ("swarm.describe", "other")) and not first:
             return {"failed": True, "msg": "there is no Swarm yet"}
         with open(LOG, "a") as log:
             log.write(host + ":" + call + "\\n")
         return {
             "settings.of_agent": {"swarm": True, "become": True, "is_head": own == "head", "head": "head", "swarm_manager": False,
                                   "agents": ["other", "head"], "docker": ["docker"], "swarm_addresses": [], "state_dir": "/"},
-            "runtime.examine": {"engine": True, "sdk": True, "has_users": True, "is_root": needs_root, "swarm": {}, "firewalls": []},
+            "runtime.examine": {"engine": True, "sdk": True, "has_users": True, "is_root": needs_root, "swarm": {"node_id": "n1"}, "firewalls": []},
             "swarm.plan_join": {"plan": PLAN},
             "swarm.describe": {"tokens": {"worker": "secret"}},
             "root.check": {"is_root": True, "lines": ["fit"]},
@@ -47,13 +49,15 @@ class ActionModule(ActionBase):
 """
 
 
-def swarm_steps(folder: Path, names: list[str], needs_root: str = "", **keywords: int) -> list[str]:
+def swarm_steps(
+    folder: Path, names: list[str], needs_root: str = "", planned: dict[str, str] = PLANNED, **keywords: int
+) -> list[str]:
     """What the role does to Swarms of these hosts, with these keywords of the play."""
     play = {"hosts": "agents", "gather_facts": False, "roles": ["cluster.compute.agent"], **keywords}
     (folder / "play.yml").write_text(json.dumps([play]))
     hosts = "".join(f"{name} ansible_connection=local\n" for name in names)
     (folder / "hosts").write_text(f"[agents]\n{hosts}[all:vars]\nansible_python_interpreter={sys.executable}\n")
-    own = {"STEPS": str(folder / "steps"), "NEEDS_ROOT": needs_root}
+    own = {"STEPS": str(folder / "steps"), "NEEDS_ROOT": needs_root, "PLANNED": json.dumps(planned)}
     code, text = run_role(["-i", "hosts", "play.yml", "--tags", "swarm"], folder, own, STEP)
     assert code == 0, text
     steps = (folder / "steps").read_text().split()
@@ -71,3 +75,11 @@ def test_hosts_join_in_batches_after_the_head(tmp_path: Path) -> None:
     """The second batch asks the head what the first has made. The stand-in lets both ask for the tokens."""
     steps = swarm_steps(tmp_path, ["head", "other"], serial=1)
     assert steps == ["head:swarm.join", *["head:swarm.describe"] * 3, "other:swarm.join"]
+
+
+@pytest.mark.parametrize("needs_root", ["head", "other"])
+def test_a_host_with_another_address_leaves_and_joins_and_its_former_node_is_removed(
+    needs_root: str, tmp_path: Path
+) -> None:
+    steps = swarm_steps(tmp_path, ["head", "other"], needs_root, {"other": "rejoin"})
+    assert steps == ["head:swarm.describe", "other:swarm.leave", "other:swarm.join", "head:swarm.remove_nodes"]

@@ -185,6 +185,7 @@ def test_a_host_with_another_address_is_one_finding_with_its_cause() -> None:
     found = diagnose(moved, tried, Requirements(head="agent1"))
     assert not_ok(found) == [("swarm", "agent3")]
     assert found[0].found == "its Swarm has it at 192.0.2.3, which is no address of this host any more"
+    assert found[0].remedy == "run provision_agents.yml"
     # An address that is translated on the way works.
     assert not_ok(diagnose(moved, probes(*NAMES), Requirements(head="agent1"))) == []
 

@@ -84,6 +84,53 @@ def test_a_node_that_another_command_removes_meanwhile_gets_no_role(monkeypatch:
         swarm.set_roles(engine, ["n2"], "manager", time.monotonic() + 600, check=False)
 
 
+NODES = {
+    "n1": {"Status": {"State": "ready", "Addr": "192.0.2.1"}},
+    "n2": {"Status": {"State": "ready", "Addr": "192.0.2.92"}},
+    "n3": {"Status": {"State": "down", "Addr": "192.0.2.3"}},
+}
+NAMED = {"Names": ["/eve.train.sub1"], "Labels": {}}
+
+
+class Member(Joining):
+    """An engine of a Swarm with a session, whose list of nodes may be missing."""
+
+    def nodes(self) -> dict[str, Any]:
+        if self.states == ["without a leader"]:
+            raise EngineError("The swarm does not have a leader.", "a2")
+        return NODES
+
+    def containers(self, session: str = "", everyone: bool = False) -> list[Any]:
+        assert not everyone
+        return [NAMED]
+
+
+@pytest.mark.parametrize(
+    ("known", "is_local", "held", "busy"),
+    [
+        ("192.0.2.2", True, ["192.0.2.92", "198.18.0.2"], ["eve.train.sub1"]),
+        ("192.0.2.92", True, [], []),
+        # An engine elsewhere has other addresses than this host.
+        ("192.0.2.2", False, [], []),
+    ],
+)
+def test_where_an_engine_is_shows_whether_its_host_has_moved(
+    known: str, is_local: bool, held: list[str], busy: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(swarm.host, "own_addresses", lambda: {"127.0.0.1", "192.0.2.92", "198.18.0.2"})
+    place = {"state": "active", "address": known, "manager": False}
+    found = swarm.whereabouts(Member("active"), place, ["192.0.2.92"], is_local=is_local)
+    assert found == {"address": known, "own": "192.0.2.92", "held": held, "busy": busy, "seen": {}}
+
+
+@pytest.mark.parametrize(
+    ("state", "seen"), [("active", {"n1": "192.0.2.1", "n2": "192.0.2.92"}), ("without a leader", {})]
+)
+def test_a_manager_sees_the_nodes_that_are_ready(state: str, seen: dict[str, str]) -> None:
+    place = {"state": "active", "address": "127.0.0.1", "manager": True}
+    assert swarm.whereabouts(Member(state), place, [], is_local=True)["seen"] == seen
+
+
 @pytest.mark.parametrize(
     ("listed", "known", "refusal"),
     [

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agents.swarm_plan import (
     Node,
+    peers,
     plan_leave,
     plan_swarm,
     read_agents,
@@ -87,6 +89,87 @@ def test_who_is_elsewhere_is_refused_by_name(nodes: list[Node], refused: str, sa
     assert says in plan["refused"][refused]
     assert "docker swarm leave" in plan["refused"][refused]
     assert refused not in plan["steps"]
+
+
+def moved(node: Node, **more: Any) -> Node:
+    """The Swarm knows .1 to .9 of this network, and the host has .9 and more."""
+    address = f"192.0.2.9{node.name[-1]}"
+    return replace(node, own=address, held=(address,), **more)
+
+
+def seeing(node: Node, **seen: str) -> Node:
+    return replace(node, seen={f"node-{name}": address for name, address in seen.items()})
+
+
+LEAD = seeing(manager("a1"), a1="192.0.2.1", a2="192.0.2.2", a3="192.0.2.93")
+LOST_LEAD = seeing(moved(manager("a1")), a1="192.0.2.1")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "steps"),
+    [
+        ([LEAD, worker("a2"), moved(worker("a3"))], {"a3": "rejoin"}),
+        ([LEAD, moved(worker("a3", wanted=True))], {"a3": "rejoin"}),
+        # Its managers see it at an address that is translated on the way, so it needs none of its own.
+        ([seeing(manager("a1"), a3="203.0.113.3"), moved(worker("a3"))], {}),
+        ([seeing(moved(manager("a1")), a1="203.0.113.1", a2="192.0.2.2"), worker("a2")], {}),
+        # It is down for its managers: another cause, which the doctor names.
+        ([seeing(manager("a1")), moved(worker("a3"))], {}),
+        # Without others, nothing shows that nobody reaches it.
+        ([LOST_LEAD], {}),
+        ([LOST_LEAD, manager("a3", "other")], {}),
+    ],
+)
+def test_a_host_with_another_address_than_its_swarm_knows_joins_again(nodes: list[Node], steps: dict[str, str]) -> None:
+    plan = plan_swarm(nodes, "a1")
+    assert plan["steps"] == steps
+    assert "a3" not in plan["refused"] or nodes[-1].cluster == "other"
+
+
+def test_firewalls_open_for_the_address_with_which_a_host_joins_again() -> None:
+    nodes = [LEAD, moved(worker("a3")), replace(moved(worker("a2")), held=())]
+    steps = plan_swarm(nodes, "a1")["steps"]
+    assert peers(nodes, steps)["a1"] == ["192.0.2.93", "192.0.2.2"]
+    assert peers(nodes)["a1"] == ["192.0.2.3", "192.0.2.2"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "refused", "says"),
+    [
+        (
+            [LEAD, moved(worker("a3"), busy=("eve.train.sub1", "eve.train.sub2"))],
+            "a3",
+            "a3 has another address than its Swarm knows (192.0.2.3): it must leave and join again, which would cut off the containers "
+            "of sessions there (eve.train.sub1, eve.train.sub2). End these sessions with terminate.yml, then run",
+        ),
+        (
+            [LEAD, moved(manager("a3"))],
+            "a3",
+            "(but 192.0.2.93). Give it that address again, or make it a worker (on a1: `",
+        ),
+        (
+            [LOST_LEAD, worker("a2")],
+            "a1",
+            "a1 is a manager of its Swarm, which has it at 192.0.2.1; this host does not have that address any more (but 192.0.2.91). "
+            "Give it that address again; if it is gone for good, make a new Swarm: ",
+        ),
+        # The head has moved, and another manager leads.
+        (
+            [seeing(moved(manager("a1")), a1="192.0.2.91", a2="192.0.2.2"), manager("a2")],
+            "a1",
+            "make it a worker (on a2: `docker node demote node-a1`), and run provision_agents.yml.",
+        ),
+    ],
+)
+def test_a_host_that_cannot_join_again_is_refused_with_what_to_do(nodes: list[Node], refused: str, says: str) -> None:
+    plan = plan_swarm(nodes, "a1")
+    assert list(plan["refused"]) == [refused]
+    assert says in plan["refused"][refused]
+    assert plan["steps"] == {}
+
+
+def test_nobody_joins_a_manager_that_nobody_reaches() -> None:
+    assert plan_swarm([LOST_LEAD, worker("a2"), bare("a3")], "a1")["steps"] == {}
 
 
 @pytest.mark.parametrize("cluster", ["", "dead"])
