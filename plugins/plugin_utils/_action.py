@@ -46,8 +46,8 @@ _ENGINE = ("docker_host", "timeout")
 TASK = "the task"
 # The verbosity at which Ansible shows the options of a module, as with -vvv.
 _SHOWS_OPTIONS = 3
-# Keys of a result that add hosts to the inventory, or variables to hosts; the facts that Ansible itself finds before a module.
-_OF_ANSIBLE, _FOUND = ("add_host", "add_group", "ansible_facts"), "discovered_interpreter_"
+# What Ansible obeys in a result: hosts of the inventory, variables of hosts, statistics, and keys of its own, such as handlers.
+_OF_ANSIBLE, _OWN = ("add_host", "add_group", "ansible_facts", "ansible_stats"), "_ansible_"
 # Calls of modules that a task notes for the trace.
 _MOST_MODULES = 20
 
@@ -152,7 +152,17 @@ class ComputeAction(ActionBase):
         else:
             result = resident_steps.answer(self, args, task_vars) or self._module_result(args, task_vars)
             result = explained(result, call, self.where(task_vars))
-        return self._noted(call, begun, _of_host(arrival.result(result)))
+        return self._noted(call, begun, self._of_host(arrival.result(result)))
+
+    def _of_host(self, result: Json) -> Json:
+        """The result of a step without what Ansible would obey in it: a host adds no hosts and no variables, and notifies no handlers.
+
+        The facts of a task with C(run_once) become variables of all hosts, above those of the inventory. Where the Python of a host
+        is, Ansible has found before.
+        """
+        kept = {name: value for name, value in result.items() if name not in _OF_ANSIBLE and not name.startswith(_OWN)}
+        key = self._discovered_interpreter_key
+        return {**kept, **({"ansible_facts": {key: self._discovered_interpreter}} if key else {})}
 
     def _module_result(self, args: Json, task_vars: Json) -> Json:
         # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.
@@ -215,17 +225,6 @@ class Controller:
 
     action: ComputeAction
     variables: Json
-
-
-def _of_host(result: Json) -> Json:
-    """The result of a step without what Ansible would obey in it: a host adds no hosts, and no variables but where its Python is.
-
-    The facts of a task with C(run_once) become variables of all hosts, above those of the inventory.
-    """
-    facts = result.get("ansible_facts")
-    found = {name: facts[name] for name in facts if name.startswith(_FOUND)} if isinstance(facts, dict) else {}
-    kept = {name: value for name, value in result.items() if name not in _OF_ANSIBLE}
-    return {**kept, **({"ansible_facts": found} if found else {})}
 
 
 def _taken(params: Json, names: Iterable[str]) -> Json:

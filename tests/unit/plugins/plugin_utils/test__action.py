@@ -63,19 +63,29 @@ def test_a_module_asks_the_engine_of_the_host_it_runs_on(
     assert "docker_host" not in action.step("store.provide", {}, task_vars)
 
 
-def test_an_answer_of_a_host_adds_no_host_and_no_variable() -> None:
+@pytest.mark.parametrize("is_found", [True, False])
+def test_an_answer_of_a_host_adds_no_host_and_no_variable(is_found: bool) -> None:
     """A task with C(run_once) gives the facts of one host to all of them. Where a host's Python is, Ansible finds itself."""
     task = SimpleNamespace(delegate_to=None, async_val=0, environment=[])
     action: Any = Asked(task, NO_PIPELINING, None, None, SimpleNamespace(template=lambda text: text), None)
     facts = {
         "agent_users": ["mallory"],
         "ansible_connection": "local",
-        "discovered_interpreter_python": "/usr/bin/python3",
+        "discovered_interpreter_python": "/tmp/evil",
+        "discovered_interpreter_ruby": "/tmp/evil",
     }
     answer = {"swarm": {}, "add_host": {"host_name": "x"}, "add_group": "x", "ansible_facts": facts}
-    action._execute_module = lambda *_arguments, **_options: dict(answer)
+    answer.update(ansible_stats={"data": {"x": 1}}, _ansible_notify=["x"], _ansible_delegated_vars={"x": "y"})
+
+    def execute(*_arguments: Any, **_options: Any) -> dict[str, Any]:
+        if is_found:
+            action._discovered_interpreter_key = "discovered_interpreter_python"
+            action._discovered_interpreter = "/usr/bin/python3"
+        return dict(answer)
+
+    action._execute_module = execute
     found = action.step("swarm.describe", {}, {})
-    kept = {"discovered_interpreter_python": "/usr/bin/python3"}
+    kept = {"discovered_interpreter_python": "/usr/bin/python3"} if is_found else None
     assert {name: found.get(name) for name in answer} == {**dict.fromkeys(answer), "swarm": {}, "ansible_facts": kept}
 
 
