@@ -96,6 +96,22 @@ def test_a_container_is_as_requested(fields: dict[str, Any], place: str) -> None
         check(replace(MADE, containers=(first, *MADE.containers[1:])))
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("driver", "host"),
+        ("encrypted", True),
+        ("name", "bridge"),
+        ("gateway", "10.201.0.9"),
+        ("ip_range", "10.201.0.0/24"),
+        ("ssh_port", 2222),
+    ],
+)
+def test_the_network_is_as_requested(field: str, value: object) -> None:
+    with pytest.raises(ComputeError, match=r"is not what was requested: (%s|ports) is " % field):
+        check(replace(MADE, network=replace(MADE.network, **{field: value})))
+
+
 def test_resources_are_as_requested() -> None:
     first = replace(MADE.main, resources=replace(MADE.main.resources, memory=1 << 40))
     with pytest.raises(ComputeError, match=r"main1\.resources"):
