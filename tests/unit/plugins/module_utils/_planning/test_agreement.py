@@ -102,8 +102,6 @@ def test_a_container_is_as_requested(fields: dict[str, Any], place: str) -> None
         ("driver", "host"),
         ("encrypted", True),
         ("name", "bridge"),
-        ("gateway", "10.201.0.9"),
-        ("ip_range", "10.201.0.0/24"),
         ("ssh_port", 2222),
     ],
 )

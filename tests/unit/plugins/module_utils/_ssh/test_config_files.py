@@ -45,6 +45,16 @@ def test_sshd_is_told_the_environment_in_one_directive() -> None:
     assert "AllowUsers work\n" in text
 
 
+def test_sshd_accepts_public_keys_only_and_from_a_file_of_the_session() -> None:
+    lines = config_files.sshd_config({}, "work", 1).splitlines()
+    first: dict[str, str] = {}
+    for line in lines:  # the first value of an option counts
+        first.setdefault(*line.split(" ", 1))
+    wanted = {"PasswordAuthentication": "no", "KbdInteractiveAuthentication": "no", "UsePAM": "no"}
+    wanted.update(PermitRootLogin="no", AuthorizedKeysFile=config_files.AUTHORIZED_KEYS, PermitUserEnvironment="no")
+    assert {name: first.get(name) for name in wanted} == wanted
+
+
 @pytest.mark.parametrize(
     ("subnet", "patterns"),
     [
