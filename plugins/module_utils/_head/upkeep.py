@@ -36,6 +36,8 @@ _LOOKS = f"""SELECT rowid, id, state, (plan = 'null' OR instr(plan, id)) AND (re
 # Seconds by which a clock may be set back without a note.
 _STEP = 60
 _TIMES = "CAST(created AS REAL), CAST(changed AS REAL)"
+# Such an end would be kept, and counted as use, until that time.
+_ENDS = {"session": ("changed", f"NOT ({LIVE_ROWS})"), "holding": ("ended", "ended IS NOT NULL")}
 # Times that cannot be count as 0.
 _IN_FUTURE = f"SELECT id FROM session WHERE {LIVE_ROWS} AND max({_TIMES}) > ? AND max({_TIMES}) < 1e11"
 RESTORED = "its record in the store was damaged, and is restored"
@@ -92,10 +94,14 @@ def _forget_unseen(store: Store, agents: Sequence[Agent]) -> None:
 
 
 def correct_times(store: Store, now: float) -> None:
-    """What has happened to a live session lies in the past, also if the clock of this host was ahead then.
+    """What has happened to a session lies in the past, also if the clock of this host was ahead then.
 
     It would else wait until that time, or outlive its lifetime by as much.
     """
+    for table, (column, over) in _ENDS.items():
+        where = f"{over} AND CAST({column} AS REAL) > ? AND CAST({column} AS REAL) < 1e11"
+        if store.query(f"SELECT 1 FROM {table} WHERE {where} LIMIT 1", (now + _STEP,)):
+            store.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (now, now + _STEP))
     for (session_id,) in store.query(_IN_FUTURE, (now + _STEP,)):
         row = store.get(session_id)
         if row is None:

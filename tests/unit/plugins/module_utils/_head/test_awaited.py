@@ -262,6 +262,16 @@ def test_a_session_starts_after_one_that_ended_while_the_clock_was_ahead(store: 
     assert fitting(store, 1100.0) == ["train"]
 
 
+def test_an_end_while_the_clock_was_ahead_is_neither_kept_nor_counted_until_then(store: Store) -> None:
+    running(store, PREP, A)
+    end(store, "prep", "SUCCESS", now=AHEAD)
+    decide(store, "alice", (), context(A, now=1100.0))
+    assert [one.ended for one in store.holdings()] == [1100.0]
+    assert (
+        expired(store, (), 1100.0 + 2 * 86400.0, 1) == [one for (one,) in store.query("SELECT id FROM session")] != []
+    )
+
+
 def test_a_lifetime_that_began_while_the_clock_was_ahead_counts_from_its_correction(store: Store) -> None:
     running(store, request(name="train", lifetime=600), A, now=AHEAD)
     for now, began in ((1100.0, 1100.0), (1500.0, 1100.0)):
