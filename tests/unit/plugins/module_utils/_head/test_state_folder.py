@@ -147,3 +147,22 @@ def test_the_group_of_the_engine_is_that_of_its_socket(
         assert engine_group() == expected
     assert engine_group("tcp://192.0.2.1:2375") is None
     assert engine_group("unix://%s/missing" % tmp_path) is None
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o2770])
+def test_a_folder_of_another_user_keeps_no_store_also_if_it_is_shared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    """That user could exchange the file. Only root shares a folder with others."""
+    folder, own, me = tmp_path / "state", os.lstat, os.geteuid()
+    folder.mkdir()
+    folder.chmod(mode)
+
+    def of_another(path: str) -> os.stat_result:
+        found = own(path)
+        return os.stat_result([*found[:4], me + 1, *found[5:]]) if path == str(folder) else found
+
+    monkeypatch.setattr(os, "lstat", of_another)
+    with pytest.raises(StateError, match=r"is a link or belongs to another user"):
+        Store(str(folder))
+    assert list(folder.iterdir()) == []
