@@ -40,7 +40,7 @@ class Change:
     ``now`` is in seconds since the epoch, ``lease`` in seconds; ``reached`` are the agents that hold nothing of the session
     any more; ``folders`` are sessions with a folder on the controller, and ``logs`` results of ``logs.read``. ``retry`` says that
     a launch failed at a subnet, a port or a name that something else has taken, or that a session that had waited met a lost
-    connection.
+    connection. ``undone``: all containers of the session are removed, because this launch was to make them.
     """
 
     id: str = ""
@@ -55,6 +55,7 @@ class Change:
     agents: Tuple[Agent, ...] = ()
     holder: Json = field(default_factory=dict)
     retry: bool = False
+    undone: bool = False
     folders: Tuple[str, ...] = ()
     logs: Tuple[Json, ...] = ()
 
@@ -98,6 +99,11 @@ def _failed(store: Store, change: Change, row: Row) -> None:
     launches = sum(entry["after"] == states.PREPARING for entry in store.history(row.id))
     if row.state == RUNNING:
         if _is_overtaken(row, change):
+            return
+        if change.undone:
+            # The answer that it runs was lost on the way.
+            store.change(row, TERMINATING, change.now, change.reason)
+            store.change(row, states.TERMINATED, change.now, change.reason)
             return
         # A failed repair leaves the session as degraded as it was, and a failed growth in its former size.
         _go_back(store, row, change.now)

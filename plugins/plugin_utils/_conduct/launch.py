@@ -123,7 +123,8 @@ def undoing(play: Play, placed: Placed, plan: Plan) -> Iterator[None]:
             reason += f" Anything left of it on {', '.join(left)} is removed when that agent answers again."
         # A session that waited keeps its place in the queue if a connection was lost for a moment.
         may_retry = code == TakenError.code or (code == _UNREACHABLE and bool(placed.asked.queued))
-        message = _recorded_failure(play, plan, reason, logs, may_retry=may_retry)
+        change = {"reason": reason, "retry": may_retry, "undone": placed.outcome == "placed"}
+        message = _recorded_failure(play, plan, change, logs)
         if not message:
             raise PlacedAgainError(reason) from error
         did = "launched" if placed.outcome == "placed" else "changed" if placed.former_size else "repaired"
@@ -171,12 +172,14 @@ def _remove_launch(play: Play, placed: Placed, plan: Plan) -> Tuple[List[Json], 
     return [{"logs": answer["logs"]} for answer in logs.values() if answer.get("logs")], lost
 
 
-def _recorded_failure(play: Play, plan: Plan, reason: str, logs: Sequence[Json], *, may_retry: bool) -> str:
+def _recorded_failure(play: Play, plan: Plan, change: Json, logs: Sequence[Json]) -> str:
     """Record why the launch failed, and return it for people; empty if the session waits for another attempt."""
     trace.forget()
-    change = {"id": plan.session.id, "launch": plan.session.launch, "reason": reason, "retry": may_retry}
+    reason = str(change["reason"])
     try:
-        session = record(play, "failed", **change, logs=list(logs))["session"]
+        session = record(play, "failed", id=plan.session.id, launch=plan.session.launch, **change, logs=list(logs))[
+            "session"
+        ]
     except ComputeError as error:
         return f"{reason} {error.message}"
     if session.get("state") == states.PENDING:

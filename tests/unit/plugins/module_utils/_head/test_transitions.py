@@ -140,6 +140,17 @@ def test_running_ends_the_lease_of_launch_and_repair(store: Store) -> None:
     assert (store.need(SESSION).holder, store.need(SESSION).lease) == (None, 0.0)
 
 
+def test_a_launch_that_was_undone_although_it_is_recorded_ends(store: Store) -> None:
+    """The answer of the head that it runs was lost on the way. All of its containers are removed, and what it held is free."""
+    row = session(store, "RUNNING")
+    change(store, "failed", reason=ERROR, undone=True, launch="another launch")
+    assert store.need(SESSION).state == "RUNNING"
+    change(store, "failed", reason=ERROR, undone=True, launch=row.launch)
+    row = store.need(SESSION)
+    assert (row.state, row.reason) == ("TERMINATED", ERROR)
+    assert all(one.ended for one in store.holdings())
+
+
 def test_a_failed_repair_leaves_the_session_and_says_why(store: Store) -> None:
     row = session(store, "RUNNING")
     row.holder, row.lease = BOB, 9000.0

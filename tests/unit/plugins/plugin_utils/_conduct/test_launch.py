@@ -254,7 +254,7 @@ def test_a_launch_that_fails_leaves_nothing_and_keeps_the_logs(tmp_path: Path) -
     ]
     [recorded] = changes_of(play)
     assert (recorded["reason"], recorded["retry"], len(recorded["logs"])) == ("sub1: on b it does not start.", False, 2)
-    assert recorded["id"] == PLAN.session.id
+    assert (recorded["id"], recorded["undone"]) == (PLAN.session.id, True)
     assert not (tmp_path / "train").exists()
 
 
