@@ -26,6 +26,8 @@ def run_program(options: Json) -> None:
     agent, program = options["agent"], options["argv"][0]
     where = agent or "the host"
     output = Output()
+    # What it makes is for all users of an image, whatever the umask of root is.
+    umask = os.umask(0o022)
     try:
         process = subprocess.Popen(
             options["argv"],
@@ -37,6 +39,8 @@ def run_program(options: Json) -> None:
     except OSError as error:
         message = f"{where}: {program} cannot be run: {error.strerror}."
         raise StateError(message, agent) from error
+    finally:
+        os.umask(umask)
     try:
         in_time = run_counted(
             lambda: _read(process, output),

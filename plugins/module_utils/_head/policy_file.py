@@ -68,6 +68,9 @@ def write_document(folder: str, document: Json) -> None:
     path = policy_path(folder)
     try:
         os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        if folder == STATE_DIR:
+            # Every user of the head reads it, whatever the umask of root is.
+            os.chmod(os.path.dirname(path), 0o755)
         handle, draft = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".policy-")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             json.dump(document, file, indent=2, sort_keys=True)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,18 @@ def options(*argv: str, deadline: int = 60) -> dict[str, Any]:
 
 def test_a_program_that_succeeds_says_nothing() -> None:
     run_program(options("sh", "-c", "echo E: tried again"))
+
+
+def test_what_a_program_makes_is_for_all_users_whatever_the_umask_of_root_is(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        run_program(options("mkdir", str(tmp_path / "root")))
+        with pytest.raises(StateError):
+            run_program(options("/nowhere/program"))
+        assert os.umask(0o077) == 0o077
+    finally:
+        os.umask(before)
+    assert (tmp_path / "root").stat().st_mode & 0o777 == 0o755
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from samples import SESSION, request
 
+from ansible_collections.cluster.compute.plugins.module_utils._core.constants import STATE_DIR
 from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._head import policy_file
 from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import write_document
 from ansible_collections.cluster.compute.plugins.module_utils._head.presence import presence
 from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
@@ -52,3 +55,19 @@ def test_a_site_can_require_a_policy(tmp_path: Path) -> None:
     assert session.place(*place)["outcome"] == "placed"
     write_document(str(tmp_path / "state"), {"default": {}})
     assert session.place(*place, policy="required")["outcome"] == "held"
+
+
+@pytest.mark.parametrize("was_there", [False, True])
+def test_every_user_of_the_head_reads_the_policy_whatever_the_umask_of_root_is(
+    was_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "etc" / "policy.json"
+    monkeypatch.setattr(policy_file, "POLICY_FILE", str(path))
+    if was_there:
+        path.parent.mkdir(0o700)
+    before = os.umask(0o077)
+    try:
+        write_document(STATE_DIR, {})
+    finally:
+        os.umask(before)
+    assert (path.parent.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o755, 0o644)
