@@ -81,7 +81,7 @@ ruff: .venv/.tested
 
 mypy: .venv/.tested
 	@mypy -p $(COLLECTION).module_utils -p $(COLLECTION).plugin_utils -p $(COLLECTION).modules
-	@MYPYPATH=extensions/drill mypy extensions/drill/*.py
+	@MYPYPATH=tests/drill mypy tests/drill/*.py
 	@MYPYPATH=extensions/command mypy -p cluster_compute
 	@MYPYPATH=extensions/command mypy extensions/front_end/*.py
 

@@ -21,7 +21,7 @@ ALLOWED = re.compile(
     | changelogs/(config|changelog)\.yaml
     | docs/[\w./-]+\.(json|md|png|rst|svg|yml)
     | examples/[\w./-]+
-    | extensions/(drill|command/cluster_compute)/\w+\.py | extensions/front_end/cluster_session\.py
+    | extensions/command/cluster_compute/\w+\.py | extensions/front_end/cluster_session\.py
     | extensions/grafana/cluster_compute\.json
     | extensions/patterns/\w+/(README\.md|meta/pattern\.json|playbooks/[\w.]+\.yml)
     | meta/(runtime|execution-environment)\.yml | meta/ee-(requirements|bindep)\.txt
@@ -45,7 +45,6 @@ REQUIRED = {
     "requirements.txt",
     "docs/architecture.svg",
     "extensions/command/cluster_compute/words.py",
-    "extensions/drill/drill.py",
     "extensions/front_end/cluster_session.py",
     "extensions/grafana/cluster_compute.json",
     "extensions/patterns/cluster_sessions/README.md",

@@ -25,7 +25,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "extensions/drill"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "drill"))
 
 from samples import plan, request
 from stub_engine import Engines, StubEngine, Swarm

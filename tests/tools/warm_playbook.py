@@ -31,7 +31,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "extensions/drill"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "drill"))
 
 from playbook_runs import Interruption, kill_family
 from warm_ansible import LONGEST

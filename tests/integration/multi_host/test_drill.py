@@ -15,7 +15,7 @@ from agents_lab import Agents
 from controller import PLAYBOOK, ROOT, Done, run
 from warm_playbook import stand_in
 
-PROGRAM = str(ROOT / "extensions/drill/drill.py")
+PROGRAM = str(ROOT / "tests/drill/drill.py")
 
 
 @pytest.fixture

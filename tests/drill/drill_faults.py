@@ -146,7 +146,7 @@ def report(outcomes: Sequence[Outcome], times: dict[str, Any], others: dict[str,
         for one in outcomes
     ]
     rows.insert(0, ("VERDICT", "FAULT", "SECONDS", "WHAT THE USER READS"))
-    verdict, fault, seconds, _message = (max(map(len, column)) for column in zip(*rows))
+    verdict, fault, seconds, _message = (max(map(len, column)) for column in zip(*rows, strict=False))
     lines = [f"{a:{verdict}}  {b:{fault}}  {c:{seconds}}  {d}".rstrip() for a, b, c, d in rows]
     lines.append("")
     for kind, figures in times.items():

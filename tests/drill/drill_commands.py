@@ -83,7 +83,7 @@ class CommandLines:
         if bad or not found:
             raise DrillError(f"{', '.join(bad) or hosts}: the command '{commands[0]}' failed: {_shown(ended.text)}.")
         ends = [match.start() for match in found[1:]] + [len(ended.text)]
-        return {match.group(1): ended.text[match.end() : end].strip() for match, end in zip(found, ends)}
+        return {match.group(1): ended.text[match.end() : end].strip() for match, end in zip(found, ends, strict=False)}
 
     def root(self, host: str, script: str) -> None:
         """Run a script as root, without waiting for what it starts in the background."""

@@ -67,9 +67,12 @@ def run_watched(
     """
     begun = time.monotonic()
     streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    with subprocess.Popen(
-        [*_INTERRUPTIBLE, *command], text=True, errors="replace", start_new_session=True, **streams, **options
-    ) as process, _killed_after(timeout, process.pid):
+    with (
+        subprocess.Popen(
+            [*_INTERRUPTIBLE, *command], text=True, errors="replace", start_new_session=True, **streams, **options
+        ) as process,
+        _killed_after(timeout, process.pid),
+    ):
         try:
             lines, hit = _read(process, interruption)
         except BaseException:  # Ctrl-C does not reach the command, which has a session of its own
