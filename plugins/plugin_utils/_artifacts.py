@@ -212,7 +212,7 @@ class Artifacts:
         path = os.path.join(self.folder, name).rstrip("/")
         reason = error.strerror or str(error)
         return ComputeError(
-            f"{path} cannot be used: {reason}; correct that, or set session_artifacts to another directory."
+            f"On the controller, {path} cannot be used: {reason}; correct that, or set session_artifacts to another directory."
         )
 
 
