@@ -178,7 +178,8 @@ def test_what_an_image_says_to_its_own_programs_is_not_for_those_of_the_runtime(
 
     for host in ("sub1", "localhost", "127.0.0.1"):
         answer = lab.ssh(
-            "main1", f"ssh {host} hostname 2>&1; echo one >one; scp -q one {host}:two 2>&1; ssh {host} cat two"
+            "main1",
+            f"ssh {host} hostname 2>&1; echo one >/tmp/one; scp -q /tmp/one {host}:/var/tmp/two 2>&1; ssh {host} cat /var/tmp/two",
         )
         assert answer.split() == ["main1" if host != "sub1" else host, "one"]
     assert sorted(lab.ssh("main1", "everywhere hostname 2>&1").splitlines()) == ["main1: main1", "sub1: sub1"]

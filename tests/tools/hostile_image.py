@@ -58,4 +58,5 @@ HOSTILE: list[Member] = [
     # Root alone can run it.
     ("bin/bash", b"#!/bin/sh\nexit 1\n", 0o700),
     ("run/sshd", None, 0o777),
+    ("tmp", None, 0o755),
 ]

@@ -130,6 +130,13 @@ open_folders() { # above the files that sshd and the clients of the user read: a
     done
 }
 
+open_temporary() { # programs of the user write there; in an image, these folders may be root's, or missing. Mounts stay as they are
+    for folder in /tmp /var/tmp; do
+        [ -d "$folder" ] || { rm -f "$folder" && mkdir -p "$folder"; } 2>/dev/null
+        [ "$("$box" stat -L -c %d "$folder" 2>/dev/null)" != "$("$box" stat -c %d /)" ] || chmod 1777 "$folder"
+    done
+}
+
 make_empty_root() { # sshd runs only with such a folder, which root alone can write to
     [ -d /run/sshd ] || rm -f /run/sshd
     mkdir -p /run/sshd
@@ -287,7 +294,7 @@ trap 'end command' ALRM # the command of main1 has ended, and the session ends w
 [ "$*" != check-folders ] || check_folders
 receive_files
 make_empty_root
-[ -d /tmp ] || mkdir -m 1777 /tmp
+open_temporary
 find_state
 find_user
 open_folders
