@@ -59,4 +59,7 @@ HOSTILE: list[Member] = [
     ("bin/bash", b"#!/bin/sh\nexit 1\n", 0o700),
     ("run/sshd", None, 0o777),
     ("tmp", None, 0o755),
+    ("usr", None, 0o700),
+    ("usr/bin", None, 0o700),
+    ("var", None, 0o700),
 ]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass, field
-from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from .._core.documents import Json
 from .._core.errors import ComputeError
@@ -22,6 +22,7 @@ from .._docker.archives import Entry
 
 # Go's os.FileMode, as the engine returns it: https://pkg.go.dev/io/fs#FileMode
 _GO_STICKY = 1 << 20
+_GO_FOLDER = 1 << 31
 _PERMISSIONS = 0o777
 
 Stat = Callable[[str], Optional[Json]]
@@ -35,6 +36,7 @@ class Tree:
     mounts: Sequence[str] = ()
     _real: Dict[str, str] = field(default_factory=dict)
     _modes: Dict[str, int | None] = field(default_factory=dict)
+    _files: Set[str] = field(default_factory=set)
 
     def real(self, path: str) -> str:
         """The real path of a folder, whether it exists or not; its parents are looked up first."""
@@ -51,7 +53,10 @@ class Tree:
         return 0o755 if real == "/" else self._modes.get(real)
 
     def place(self, entries: Iterable[Entry]) -> List[Entry]:
-        """The entries at their real paths, each after its missing parent folders; optional entries in mounts are left out."""
+        """The entries at their real paths, each after its missing parent folders.
+
+        Optional entries are left out in mounts, and where the image has a file in the place of a folder.
+        """
         placed: Dict[str, Entry] = {}
         mounts = [self.real(target) for target in self.mounts]
         for entry in entries:
@@ -60,15 +65,19 @@ class Tree:
             covering = [mount for mount in mounts if covers(mount, path)]
             if covering and not entry.optional:
                 raise ComputeError(_COVERED % (entry.path, covering[0]))
-            if not covering:
+            if not covering and not (entry.optional and self._is_blocked(entry, path)):
                 self._add(placed, entry, path)
         return list(placed.values())
+
+    def _is_blocked(self, entry: Entry, path: str) -> bool:
+        return not self._files.isdisjoint([*_parents(path), path] if entry.is_folder else _parents(path))
 
     def _add(self, placed: Dict[str, Entry], entry: Entry, path: str) -> None:
         for folder in _parents(path):
             if folder not in placed and self.mode(folder) is None:
                 placed[folder] = Entry(folder, mode=0o755)
-        mode = (self.mode(path) if entry.is_folder else None) or entry.mode
+        # An image may keep the owner of a folder from writing into it.
+        mode = ((self.mode(path) if entry.is_folder else None) or entry.mode) | (0o700 if entry.is_folder else 0)
         placed[path] = Entry(path, entry.content, mode, entry.uid, entry.gid)
 
     def _look(self, path: str) -> str:
@@ -78,6 +87,8 @@ class Tree:
         if target:  # fully resolved by the engine, inside the container
             return self.real(target) if target != path else path
         mode = int((found or {}).get("mode", 0))
+        if found and not mode & _GO_FOLDER:
+            self._files.add(path)
         self._modes[path] = (mode & _PERMISSIONS) | (0o1000 if mode & _GO_STICKY else 0) if found else None
         return path
 

@@ -115,17 +115,21 @@ as_user() { # SCRIPT: becomes the user, in a login's environment and a process g
     exec "$runtime/bin/setsid" "$runtime/bin/setpriv" --reuid "$uid" --regid "$gid" --init-groups -- "$@"
 }
 
-open_folders() { # above the files that sshd and the clients of the user read: an image may keep others out. Mounts stay as they are
-    above=$home root=''
-    set -- / /etc /etc/ssh /etc/profile.d "$config" "${runtime%/*}"
-    while [ -n "${above%/*}" ]; do
-        above=${above%/*}
-        set -- "$@" "$above"
-    done
-    "$box" stat -L -c '%d %A %n' "$@" 2>/dev/null | while read -r device mode folder; do
+open_folders() { # that the user, sshd and its clients go through: an image may keep others out. Mounts stay as they are
+    root=''
+    IFS='
+'
+    set -f
+    # shellcheck disable=SC2016,SC2046 # awk expands it; a path on each line
+    set -- $("$box" realpath / "$home/.." "$shell" /etc/ssh /etc/profile.d "$config" "${runtime%/*}" /usr/bin /usr/lib /usr/lib64 \
+        /usr/local/bin /usr/local/lib /bin /lib /lib64 /opt /var/tmp 2>/dev/null |
+        "$box" awk -F/ '{ path = ""; for (i = 2; i <= NF; i++) { path = path "/" $i; if (!seen[path]++) print path } }')
+    set +f
+    unset IFS
+    "$box" stat -c '%d %A %n' "$@" 2>/dev/null | while read -r device mode folder; do
         root=${root:-$device}
         case $device:$mode in
-            "$root":*[!xt]) chmod o+rx "$folder" 2>/dev/null || say "others than root cannot enter $folder: logins may fail" ;;
+            "$root":d*[!xt]) chmod o+rx "$folder" 2>/dev/null || say "others than root cannot enter $folder: logins may fail" ;;
         esac
     done
 }

@@ -62,6 +62,28 @@ def test_a_folder_that_exists_keeps_its_permissions_and_changes_its_owner() -> N
     assert [(one.path, one.mode, one.uid) for one in placed] == [("/home/work", 0o750, 7)]
 
 
+def test_a_home_into_which_its_user_cannot_write_is_opened_for_it() -> None:
+    (home,) = tree({"/home": "", "/home/work": ""}, modes={"/home/work": 0o2555}).place([Entry("/home/work", uid=7)])
+    assert (home.mode, home.uid) == (0o755, 7)
+
+
+def test_what_ssh_can_do_without_is_left_out_where_the_image_has_a_file_in_the_place_of_a_folder() -> None:
+    folders = {"/home": "", "/home/work": "", "/home/work/.ssh": "/data/keys", "/data": ""}
+    entries = [
+        Entry("/home/work/.ssh", None, optional=True),
+        Entry("/home/work/.ssh/id", b"x", optional=True),
+        Entry("/home/work/.profile", b"y", optional=True),
+        Entry("/data/keys/mark", b"z"),
+    ]
+
+    def stat(path: str) -> dict[str, Any] | None:
+        if path == "/data/keys":
+            return {"linkTarget": "", "mode": 0o644}
+        return {"linkTarget": folders[path], "mode": DIRECTORY | 0o755} if path in folders else None
+
+    assert [one.path for one in Tree(stat).place(entries)] == ["/home/work/.profile", "/data/keys/mark"]
+
+
 @pytest.mark.parametrize(
     ("mount", "folders"),
     [
