@@ -23,6 +23,7 @@ _LONGEST = 300
 # A shell reports a program that signal N has ended as exit code 128 + N.
 _SIGNALED = 128
 _AGAIN = "run the same command again"
+_NOTHING = "it wrote nothing"
 # The variable of the environment that names a private directory of the command.
 VARIABLE = "CLUSTER_COMPUTE_RESULTS"
 # What is for people or for Ansible itself.
@@ -67,6 +68,9 @@ def _cause(step: str, code: Any, line: str) -> str:
     if _SIGNALED < code <= _SIGNALED + signal.NSIG:
         text = "step %s was ended by %s; if memory ran out there, free some, and %s"
         return text % (step, _name(code - _SIGNALED), _AGAIN)
+    if code and line == _NOTHING:
+        text = "step %s ended with exit code %d and wrote nothing; check that the login shell of its user there runs commands, and %s"
+        return text % (step, code, _AGAIN)
     text = "step %s ended with exit code %d and without a result (%s); correct that, and %s"
     return text % (step, code, line, _AGAIN)
 
@@ -84,7 +88,7 @@ def _last_line(result: Json) -> str:
         lines = [line.strip() for line in str(result.get(stream) or "").splitlines() if line.strip()]
         if lines:
             return visible(lines[-1][:_LONGEST].rstrip(". "))
-    return "it wrote nothing"
+    return _NOTHING
 
 
 def joint_result(results: Mapping[str, Json]) -> Json:

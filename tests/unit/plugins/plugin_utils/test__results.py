@@ -30,6 +30,11 @@ DEATHS: list[tuple[dict[str, Any], str]] = [
         f"step swarm.join ended with exit code 0 and without a result (Killed); correct that, and {AGAIN}",
     ),
     ({}, f"step swarm.join ended without a result (it wrote nothing); {AGAIN}"),
+    (
+        # The login shell /bin/false.
+        {"rc": 1, "module_stderr": ""},
+        f"step swarm.join ended with exit code 1 and wrote nothing; check that the login shell of its user there runs commands, and {AGAIN}",
+    ),
 ]
 
 
