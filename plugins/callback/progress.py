@@ -202,9 +202,9 @@ class CallbackModule(DefaultCallback):
 
     def _show(self, facts: Dict[str, Any]) -> None:
         message = facts.get("msg", "")
-        texts = message if isinstance(message, list) else [message]
+        lines = message if isinstance(message, list) else str(message).split("\n")
         self._print(self._progress.end(time.monotonic()))
-        for line in [line for text in texts for line in str(text).split("\n")]:
+        for line in map(str, lines):
             # The end of another session does not start it: the user must act.
             self._print([line], error=line.startswith("Session ") and IMPOSSIBLE in line, result=True)
 
