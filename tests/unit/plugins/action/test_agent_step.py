@@ -214,7 +214,7 @@ def test_secrets_are_never_among_the_parameters_that_a_log_may_have() -> None:
     assert options["secrets"] == {"token": "SWMTKN"}
 
 
-def test_every_secret_of_a_step_is_an_option_that_ansible_shows_to_nobody() -> None:
+def test_every_secret_of_a_step_is_an_option_that_ansible_hides() -> None:
     """Ansible replaces the values of such options in results, logs and the output of -vvv."""
     names = ("bundle", "identity_token", "password", "secrets", "token", "tokens")
     secrets = {name: {"value": f"of-{name}"} for name in names}
