@@ -121,7 +121,7 @@ session:
     network:
       description: The private network, with C(name), C(driver) and C(subnet).
       type: dict
-      sample: {name: cluster-compute-4b1ff98e, driver: overlay, subnet: 10.201.0.0/28}
+      sample: {name: alice-train-3614fdf3, driver: overlay, subnet: 10.201.0.0/27}
     resources:
       description: The resources of each container, with C(cpus), C(memory) and C(shm) in bytes, and C(gpus).
       type: dict

@@ -128,7 +128,7 @@ def check_copies(
 def _no_source(reference: str, plan: Copies, images: Mapping[str, Json]) -> str:
     environment = built_by(reference)
     if environment:
-        return f"no agent has this environment; build it: build_environments.yml -e environments=[{environment}]"
+        return f"no agent has this environment; build it: cluster-compute env build {environment}"
     meant = environment_like(reference)
     hint = f"; did you mean the environment {meant}?" if meant else ""
     reasons = [images[name]["reason"] for name in plan.copies if images[name]["reason"]]
