@@ -26,6 +26,8 @@ CASES: list[tuple[str, Any, str]] = [
         [{"source": "/nowhere/at/all", "target": "/data"}],
         "session_mounts: '/nowhere/at/all': must exist on every agent of the session; it does not exist or does not answer on localhost.",
     ),
+    ("session_name", "abc", "session_name: 'abc': must have 4 to 64 letters, digits,"),
+    ("session_shm", "65m", "session_shm: '65m': must be at most session_memory, which is 64m."),
     ("session_environment", {"A": "<% rnk %>"}, "session_environment: A: '<% rnk %>': the text between"),
 ]
 

@@ -67,6 +67,17 @@ def test_all_nodes_have_the_limits_of_this_container(
     assert {"SlurmctldHost=main1", "DefMemPerCPU=256", "StateSaveLocation=/tmp/.slurm/id"} <= set(lines)
 
 
+@pytest.mark.parametrize(
+    ("plugins", "default"), [(["/usr/lib/x86_64-linux-gnu/slurm-wlm/mpi_pmix.so"], "pmix"), ([], "none")]
+)
+def test_srun_uses_pmix_where_slurm_has_its_plugin(
+    program: ModuleType, monkeypatch: pytest.MonkeyPatch, plugins: list[str], default: str
+) -> None:
+    """Debian 12 and 13 have it, and later releases do not: without its plugin, no task would start."""
+    monkeypatch.setattr(program.glob, "glob", lambda pattern: plugins if pattern.endswith("/mpi_pmix.so") else [])
+    assert f"MpiDefault={default}" in program.slurm_conf(["main1", "sub1"], Path("/tmp/.slurm/id")).splitlines()
+
+
 def test_each_gpu_of_a_container_is_a_gres(
     program: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

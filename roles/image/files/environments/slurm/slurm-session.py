@@ -62,7 +62,7 @@ SlurmdParameters=config_overrides
 SlurmdTimeout={timeout}
 ReturnToService=2
 MinJobAge=86400
-MpiDefault=pmix
+MpiDefault={mpi}
 TaskProlog=/usr/local/libexec/slurm-task-prolog
 GresTypes=gpu
 NodeName={nodes} CPUs={cpus} RealMemory={memory}{gres} State=UNKNOWN
@@ -117,6 +117,7 @@ def slurm_conf(hosts: list[str], state: Path) -> str:
         cpus=cpus,
         memory=memory,
         memory_per_cpu=max(1, memory // cpus),
+        mpi="pmix" if glob.glob("/usr/lib/*/slurm*/mpi_pmix.so") else "none",
         gres=f" Gres=gpu:{gpus}" if gpus else "",
         timeout=SLURMD_TIMEOUT,
     )
