@@ -42,7 +42,7 @@ def test_the_rules_come_once_and_come_back_after_a_flush(program: Path) -> None:
     assert output(program, *steps).split() == ["missing", "installed", "missing", "installed", "removed"]
 
 
-@pytest.mark.parametrize("chain", ["INPUT", "FORWARD", "CLUSTER-COMPUTE"])
+@pytest.mark.parametrize("chain", ["INPUT", "FORWARD", "OUTPUT", "CLUSTER-COMPUTE"])
 def test_a_part_that_is_lost_is_noticed(chain: str, program: Path) -> None:
     flush = f"iptables --table mangle --flush {chain}"
     assert output(program, "start", flush, "status", "start", "status").split() == ["installed", "missing", "installed"]
@@ -53,6 +53,69 @@ def test_another_port_replaces_the_rules(program: Path) -> None:
     assert found.split("-P")[0].split() == ["installed", "missing", "installed", "missing"]
     assert sorted(JUMP.findall(found)) == [("FORWARD", "7789"), ("INPUT", "7789")]
     assert "CLUSTER-COMPUTE" not in output(program, "start 7789", "stop", RULES)
+
+
+SERVER = """
+import socket, sys
+listener = socket.create_server(("", 80))
+while True:
+    listener.accept()[0].sendall(b"session")
+"""
+ASK = """
+import os, socket, sys
+os.setuid(int(sys.argv[1]))
+try:
+    print(socket.create_connection((sys.argv[2], 80), timeout=3).recv(9).decode())
+except OSError:
+    print("none")
+"""
+# This host, a container behind a bridge of a session, and another host with a route to the bridge.
+PLACE = """
+trap 'kill $inside $lan' EXIT
+unshare --net sleep 300 >/dev/null 2>&1 & inside=$!
+unshare --net sleep 300 >/dev/null 2>&1 & lan=$!
+until [ "$(readlink /proc/$inside/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.1; done
+until [ "$(readlink /proc/$lan/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.1; done
+within() {{ nsenter --net=/proc/$inside/ns/net "$@"; }}
+beside() {{ nsenter --net=/proc/$lan/ns/net "$@"; }}
+ip link set lo up; echo 1 > /proc/sys/net/ipv4/ip_forward
+ip link add {bridge} type bridge; ip addr add 10.9.0.1/24 dev {bridge}; ip link set {bridge} up
+ip link add v1 type veth peer name eth0 netns $inside; ip link set v1 master {bridge} up
+within ip addr add 10.9.0.2/24 dev eth0; within ip link set eth0 up; within ip route add default via 10.9.0.1
+ip link add v2 type veth peer name eth0 netns $lan; ip addr add 192.0.2.1/24 dev v2; ip link set v2 up
+beside ip addr add 192.0.2.2/24 dev eth0; beside ip link set eth0 up; beside ip route add 10.9.0.0/24 via 192.0.2.1
+iptables -t nat -A PREROUTING -d 192.0.2.1 -p tcp --dport 80 -j DNAT --to 10.9.0.2
+iptables -t nat -A OUTPUT -d 192.0.2.1 -p tcp --dport 80 -j DNAT --to 10.9.0.2
+nsenter --net=/proc/$inside/ns/net python3 {server} >/dev/null 2>&1 & trap 'kill $inside $lan $!' EXIT
+until python3 {ask} 0 10.9.0.2 | grep session; do sleep 0.1; done
+"""
+PARTIES = ("python3 {ask} 0 10.9.0.2", "python3 {ask} 65534 10.9.0.2", "beside python3 {ask} 0 10.9.0.2")
+PUBLISHED = ("python3 {ask} 65534 192.0.2.1", "beside python3 {ask} 0 192.0.2.1")
+
+
+@pytest.mark.parametrize(
+    ("bridge", "found"), [("cc-0123456789ab", "session none none"), ("br-0123456789ab", "session session session")]
+)
+def test_only_root_and_published_ports_lead_to_a_session(
+    bridge: str, found: str, program: Path, tmp_path: Path
+) -> None:
+    """Before release 28, the engine lets in hosts with a route, and it never refuses the accounts of its own host."""
+    server, ask = tmp_path / "server.py", tmp_path / "ask.py"
+    server.write_text(SERVER)
+    ask.write_text(ASK)
+    tmp_path.chmod(0o755)
+    steps = [one.format(bridge=bridge, server=server, ask=ask) for one in (PLACE, *PARTIES, *PUBLISHED)]
+    steps = [steps[0], "start 0", *steps[1:]]
+    assert output(program, *steps).split() == ["session", "installed", *found.split(), "session", "session"]
+
+
+def test_without_a_swarm_no_port_has_rules(program: Path) -> None:
+    found = output(program, "start 4789", "start 0", "start 0", "status 0", "status", RULES, "stop", RULES)
+    kept, left = found.split("removed")
+    assert kept.split("-P")[0].split() == ["installed", "installed", "missing"]
+    assert JUMP.findall(kept) == []
+    assert len(re.findall("^-A (?:FORWARD|OUTPUT) .*-o cc-", kept, re.MULTILINE)) == 2
+    assert "-A" not in left
 
 
 def test_every_user_can_read_the_port_of_the_rules(program: Path) -> None:

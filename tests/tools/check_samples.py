@@ -62,6 +62,7 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
         "storage": "overlay2 on extfs",
         "mtu": 1500,
         "bridge_filter": True,
+        "session_guard": "present",
         "esp": True,
         "esp_reason": "taken",
         "silent_folders": [],

@@ -15,6 +15,7 @@ from .._docker.payloads import ROTATING
 from .._planning.addresses import choose_subnet
 from .._planning.capacity import kernel_bounds, kernel_room, kernel_shortfall
 from .findings import FAIL, OK, PROVISION, WARN, Finding, Requirements, Verdict, verdict
+from .guard import MISSING, PRESENT
 from .transports import check_fabric, check_nvlink, check_rdma
 
 NOFILE_WARN = 65536
@@ -257,6 +258,16 @@ def _bridge_filter(report: Json, _required: Requirements) -> Verdict:
     )
 
 
+def _guard(report: Json, _required: Requirements) -> Verdict:
+    """The rules beside those of Docker, which lets in this host and, before release 28, hosts with a route through it."""
+    if report["session_guard"] == MISSING:
+        found = "accounts of this host, and hosts with a route through it, reach all ports of sessions on it"
+        return WARN, found, PROVISION + " as a user who can become root"
+    if report["session_guard"] == PRESENT:
+        return OK, "only published ports of sessions on this host alone are open to its accounts and to other hosts", ""
+    return OK, "nothing to see: the engine is rootless, or only root sees the rules", ""
+
+
 _ALONE: Tuple[Check, ...] = (
     ("engine", _engine),
     ("api", _api),
@@ -277,6 +288,7 @@ _ALONE: Tuple[Check, ...] = (
     ("nvlink", check_nvlink),
     ("fabric", check_fabric),
     ("rdma", check_rdma),
+    ("guard", _guard),
     ("pool", _pool),
     ("nfs", _nfs),
     ("folders", _folders),

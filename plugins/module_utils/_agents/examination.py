@@ -27,7 +27,7 @@ from .._docker.device_nodes import amd_gpus
 from .._docker.images import free_below, image_folder
 from .._docker.reports import architecture, engine_identity, network_entry, session_of
 from .._docker.runtime import find_runtime
-from . import host
+from . import guard, host
 from .devices import all_gpus, divided, gid_types, rdma_ports
 from .gpu_health import gpu_health
 from .nvidia import look, nvlinks, output_of, toolkit_version
@@ -90,6 +90,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "systemd": host.has_systemd(),
         "kernel": host.kernel_limits(options["docker_host"]),
         "bridge_filter": host.has_bridge_filter(),
+        "session_guard": guard.session_guard(info),
         "gpus": len(host.gpu_nodes()),
         "amd_gpus": len(amd_gpus()),
         **_gpus("nvidia" in (info.get("Runtimes") or {}), options),

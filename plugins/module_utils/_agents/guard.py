@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether this host has the rules that keep containers from sending frames into overlay networks (overlay_guard.sh)."""
+"""Whether this host has the rules that protect the networks of sessions (overlay_guard.sh): overlays, and bridges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import time
-from typing import Any, Collection, List, Mapping, Sequence
+from typing import Any, Collection, List, Mapping, Optional, Sequence
 
 from .._core.documents import Json
 from .host import has_systemd
@@ -19,6 +19,7 @@ NOT_SEEN: Json = {"state": "", "port": 0}
 _SHOW = ("iptables", "--wait", "2", "--table", "mangle", "-S")
 _JUMP = re.compile(r"^-A (INPUT|FORWARD) -p udp .*--dport (\d+) -j CLUSTER-COMPUTE$", re.MULTILINE)
 _DROP = re.compile(r"^-A CLUSTER-COMPUTE .*-j DROP$", re.MULTILINE)
+_DIRECT = re.compile(r"^-A (FORWARD|OUTPUT) .*-o cc-\+ -m conntrack .*-j DROP$", re.MULTILINE)
 _PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
 _SECONDS = 5
 _RECORD = "/run/cluster-compute-overlay-guard"
@@ -28,12 +29,31 @@ _FRESH = 300
 
 def overlay_guard() -> Json:
     """The state, ``present``, ``missing``, or an empty text where this user cannot see it, and the UDP port of the rules."""
+    shown = _shown()
+    return _recorded() if shown is None else _installed(shown)
+
+
+def session_guard(info: Json) -> str:
+    """The state of the rules that keep the accounts of this host, and other hosts, out of the bridges of sessions.
+
+    The bridges of a rootless engine are in a network of its own, in which neither arrives.
+    """
+    if "name=rootless" in (info.get("SecurityOptions") or ()):
+        return ""
+    shown = _shown()
+    if shown is None:
+        return str(_recorded()["state"])
+    return PRESENT if set(_DIRECT.findall(shown)) == {"FORWARD", "OUTPUT"} else MISSING
+
+
+def _shown() -> Optional[str]:
+    """All rules of the table; None where this user cannot see them."""
     environment = {**os.environ, "PATH": os.environ.get("PATH", "") + _PATH, "LC_ALL": "C"}
     try:
         shown = subprocess.run(_SHOW, env=environment, capture_output=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return _recorded()
-    return _installed(shown.stdout.decode("utf-8", "replace")) if shown.returncode == 0 else _recorded()
+        return None
+    return shown.stdout.decode("utf-8", "replace") if shown.returncode == 0 else None
 
 
 def _installed(shown: str) -> Json:

@@ -240,7 +240,7 @@ EXAMINATION = Whole(
         **dict.fromkeys(
             ("address", "python", "engine", "identity", "sdk", "disk", "cgroup_version", "cgroup_driver"), a_line
         ),
-        **dict.fromkeys(("log_driver", "storage", "esp_reason"), a_line),
+        **dict.fromkeys(("log_driver", "storage", "esp_reason", "session_guard"), a_line),
         **dict.fromkeys(("nfs", "runtime", "image", "systemd", "bridge_filter", "gpu_runtime"), a_flag),
         **dict.fromkeys(("disk_free", "nofile", "memlock"), whole(1 << 60, -1)),
         **dict.fromkeys(("gpus", "amd_gpus"), AMOUNT),

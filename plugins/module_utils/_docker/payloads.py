@@ -12,6 +12,7 @@ launch starts it again.
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 from dataclasses import dataclass, field
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
@@ -25,6 +26,8 @@ from .._core.paths import covers
 from .device_nodes import device_requests, nvidia_only
 
 MTU_OPTION = "com.docker.network.driver.mtu"
+# The rules of roles/agent/files/overlay_guard.sh have it, too.
+BRIDGE_PREFIX = "cc-"
 # Seconds that PID 1 and the engine may need beyond the session's grace.
 STOP_MARGIN = 2
 GPUS_SEEN, NO_GPU = "NVIDIA_VISIBLE_DEVICES", "void"
@@ -130,9 +133,19 @@ def network_options(network: Network) -> Dict[str, str]:
     options = {MTU_OPTION: str(network.mtu + overhead)} if network.mtu else {}
     if network.driver == "bridge":
         options["com.docker.network.bridge.enable_icc"] = "true"
+        options["com.docker.network.bridge.name"] = _bridge(network)
     elif network.encrypted:
         options["encrypted"] = ""
     return options
+
+
+def _bridge(network: Network) -> str:
+    """The name of the bridge on its host: by its beginning, rules that an agent has once and for all are for the bridges of sessions.
+
+    The kernel limits it to 15 characters. A bridge of a session that ended must not become another's.
+    """
+    own = network.labels.get(label.SESSION, "") + network.name
+    return BRIDGE_PREFIX + hashlib.sha256(own.encode()).hexdigest()[: 15 - len(BRIDGE_PREFIX)]
 
 
 def _environment(container: Container, settings: AgentSettings) -> List[str]:

@@ -86,6 +86,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "gpu sharing, mig": ({"gpu_sharing": {"kind": "mig", "reason": "gives no part of a GPU"}}, WARN, "the agent gives no part of a GPU", "create MIG devices there with nvidia-smi mig"),
     "pool": ({"routes": ["10.0.0.0/8"]}, FAIL, "10.201.0.0/16: every subnet overlaps a route or network of the host", "set session_network_pool"),
     "folders": ({"silent_folders": ["/srv/a", "/srv/b"]}, WARN, "no answer from /srv/a, /srv/b", "check the file server"),
+    "guard": ({"session_guard": "missing"}, WARN, "accounts of this host, and hosts with a route through it, reach all ports", "run provision_agents.yml as"),
     "bridge filter": ({"bridge_filter": False}, WARN, "iptables does not see bridged packets: containers of different sessions", "load the module br_netfilter"),
     "encryption": ({"esp": False, "esp_reason": "no"}, WARN, "encrypted sessions cannot run on this agent: no", "use a kernel"),
     "reachable": ({"reachable": False, "reason": "silent"}, FAIL, "silent", "check that the host is up"),

@@ -59,6 +59,30 @@ def test_root_sees_the_rules(table: str, record: Path) -> None:
     assert guard.overlay_guard() == found
 
 
+OUT, THROUGH = (f"-A {chain} -o cc-+ -m conntrack --ctstate NEW -j DROP" for chain in ("OUTPUT", "FORWARD"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [((OUT, THROUGH), "present"), ((OUT,), "missing"), ((THROUGH, DROP), "missing"), ((), "missing")],
+)
+def test_root_sees_the_rules_for_bridges_of_sessions(lines: tuple[str, ...], found: str, record: Path) -> None:
+    iptables(record.parent, "\n".join(f"echo '{line}'" for line in lines))
+    assert guard.session_guard({}) == found
+
+
+def test_any_other_user_sees_the_record_of_the_rules_for_bridges_too(record: Path) -> None:
+    iptables(record.parent, NO_RIGHTS)
+    assert guard.session_guard({}) == "missing"
+    record.write_text("0\n")
+    assert guard.session_guard({}) == "present"
+
+
+def test_the_bridges_of_a_rootless_engine_are_not_on_the_host(record: Path) -> None:
+    iptables(record.parent, "true")
+    assert guard.session_guard({"SecurityOptions": ["name=seccomp,profile=default", "name=rootless"]}) == ""
+
+
 @pytest.mark.parametrize("has_program", [True, False])
 @pytest.mark.parametrize(
     ("age", "has_systemd", "found"),

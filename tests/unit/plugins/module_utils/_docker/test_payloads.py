@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from engine_lab import MIB, Shape, with_container
 
+from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._core.constants import DEFAULT_PATH
 from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Mount, Port, Resources, Secret
 from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
@@ -252,10 +254,21 @@ def test_bridge() -> None:
     made = network_body(Shape().plan().network)
     assert made["driver"] == "bridge"
     assert made["attachable"] is False
-    assert made["options"] == {"com.docker.network.bridge.enable_icc": "true"}
+    assert made["options"].pop("com.docker.network.bridge.enable_icc") == "true"
+    (bridge,) = made["options"].values()
+    assert re.fullmatch("cc-[0-9a-f]{12}", bridge), (
+        "at most 15 characters, and the rules of the agents know it by its beginning"
+    )
     assert made["ipam"]["Config"] == [
         {"Subnet": "10.213.77.0/24", "Gateway": "10.213.77.1", "IPRange": "10.213.77.128/25"}
     ]
+
+
+def test_each_session_has_a_bridge_of_its_own() -> None:
+    network = Shape().plan().network
+    later = replace(network, labels={**network.labels, label.SESSION: "another"})
+    names = [network_body(one)["options"]["com.docker.network.bridge.name"] for one in (network, network, later)]
+    assert names[0] == names[1] != names[2]
 
 
 def test_overlay() -> None:
