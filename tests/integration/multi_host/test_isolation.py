@@ -49,6 +49,8 @@ for _round in range(10):
         except OSError:
             pass  # refused
 """
+# What an account of a host gets from a port.
+ASK = """python3 -c 'import os, socket; os.setuid({uid}); print(socket.create_connection(("{address}", 22), 5).recv(3))'"""
 END = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'end', ('{}', 9999))"
 
 
@@ -70,6 +72,15 @@ def forged_frames(lab: Lab, victim: Session, attacker: Session, host: str) -> li
         peer = "main1" if host != "main1" else "sub1"
         victim.ssh(peer, "python3 -", said=END.format(target)).check()
         return listener.stdout.read().splitlines()
+
+
+def assert_only_root_reaches(lab: Lab, session: Session) -> None:
+    """The session's bridge: an account of its host gets no connection to a port of a container, which is not published."""
+    (container,) = session.document["containers"]
+    asked = [lab.shell(container["agent"], ASK.format(uid=uid, address=container["address"])) for uid in (0, 65534)]
+    assert [one.code == 0 for one in asked] == [True, False], asked
+    assert "SSH" in asked[0].text
+    assert "timed out" in asked[1].text
 
 
 def warned(agents: Agents, folder: Path) -> list[str]:
@@ -106,6 +117,7 @@ def test_frames_of_other_sessions_do_not_arrive(agents: Agents, lab: Lab, tmp_pa
 
     done = agents.play("provision_agents", *SWARM).check()
     assert len(re.findall("^changed: ", done.text, re.MULTILINE)) == 3
+    assert_only_root_reaches(lab, attacker)
     assert forged_frames(lab, victim, attacker, "main1") == []
     assert forged_frames(lab, victim, attacker, "sub2") == []
 
