@@ -65,12 +65,17 @@ class Tree:
             covering = [mount for mount in mounts if covers(mount, path)]
             if covering and not entry.optional:
                 raise ComputeError(_COVERED % (entry.path, covering[0]))
-            if not covering and not (entry.optional and self._is_blocked(entry, path)):
+            file = None if covering else self._file_above(entry, path)
+            if file and not entry.optional:
+                raise ComputeError(_FILE % (file, entry.path))
+            if not covering and not file:
                 self._add(placed, entry, path)
         return list(placed.values())
 
-    def _is_blocked(self, entry: Entry, path: str) -> bool:
-        return not self._files.isdisjoint([*_parents(path), path] if entry.is_folder else _parents(path))
+    def _file_above(self, entry: Entry, path: str) -> str | None:
+        """A file of the image in the place of a folder of the entry."""
+        folders = [*_parents(path), path] if entry.is_folder else _parents(path)
+        return next((folder for folder in folders if folder in self._files), None)
 
     def _add(self, placed: Dict[str, Entry], entry: Entry, path: str) -> None:
         for folder in _parents(path):
@@ -81,8 +86,9 @@ class Tree:
         placed[path] = Entry(path, entry.content, mode, entry.uid, entry.gid)
 
     def _look(self, path: str) -> str:
-        # Nothing is below a folder that is known to be missing.
-        found = None if self._modes.get(posixpath.dirname(path), 0) is None else self.stat(path)
+        # Nothing is below a folder that is known to be missing, or is a file.
+        above = posixpath.dirname(path)
+        found = None if self._modes.get(above, 0) is None or above in self._files else self.stat(path)
         target = str((found or {}).get("linkTarget") or "")
         if target:  # fully resolved by the engine, inside the container
             return self.real(target) if target != path else path
@@ -96,6 +102,7 @@ class Tree:
 _COVERED = "%s lies below the mount %s, which would hide files that SSH needs; mount the data directory elsewhere."
 
 
+_FILE = "The image has a file at %s, where the session needs a folder for %s; choose an image without that file."
 _READ_ONLY = (
     "The image has a link that leads to %s, which session_read_only_root makes read-only; choose an image without that link, "
     "or set session_read_only_root to false."

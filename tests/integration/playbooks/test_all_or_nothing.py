@@ -51,11 +51,9 @@ FAILURES: dict[str, tuple[dict[str, Any], str]] = {
         {"session_bootstrap": "[ $BACKENDAI_CLUSTER_HOST != sub2 ] || { echo no luck; exit 3; }"},
         r"not launched: sub2: .*ended with exit code 1 (?=.*no luck)(?=.*exit code 3)",
     ),
-    # Long before the time for the verification is over.
     "image with a file in the place of a folder": (
         {"session_image": ODD, "session_cpus": 0.01, "session_verify_timeout": 170},
-        r"not launched: (main1|sub[12]): on localhost the container ended .*; its last lines: cluster-compute: the files of the "
-        r"session could not be unpacked: .*job",
+        r"not launched: .*The image has a file at /etc/cluster-compute, where the session needs a folder for ",
     ),
     "image": (
         {"session_image": "nowhere/none:1"},
@@ -87,7 +85,9 @@ def neighbour(controller: Controller) -> Session:
 def odd(controller: Controller) -> None:
     """An image with a file in the place of a folder of the session."""
     repository, _colon, tag = ODD.rpartition(":")
-    controller.client.import_image_from_data(archive([("job", b"mine", 0o644)]), repository=repository, tag=tag)
+    controller.client.import_image_from_data(
+        archive([("etc/cluster-compute", b"mine", 0o644)]), repository=repository, tag=tag
+    )
 
 
 @pytest.mark.usefixtures("neighbour", "odd")

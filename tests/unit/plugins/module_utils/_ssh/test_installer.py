@@ -75,6 +75,7 @@ def test_each_image_is_read_once_through_the_last_of_its_containers(
     ],
 )
 def test_a_shell_that_the_user_cannot_run_is_none(found: dict[str, Any] | None, runs: bool) -> None:
-    there: dict[str, Any] = {"/bin": {"mode": 0o755}, "/usr": {"mode": 0o755}, "/usr/bin": {"mode": 0o755}}
+    folder = {"mode": 1 << 31 | 0o755}
+    there: dict[str, Any] = {"/bin": folder, "/usr": folder, "/usr/bin": folder}
     there.update({"/bin/sh": found, "/usr/bin/dash": {"mode": 0o755}})
     assert installers.is_program(installers.Tree(there.get), "/bin/sh") is runs

@@ -72,16 +72,22 @@ def test_what_ssh_can_do_without_is_left_out_where_the_image_has_a_file_in_the_p
     entries = [
         Entry("/home/work/.ssh", None, optional=True),
         Entry("/home/work/.ssh/id", b"x", optional=True),
+        Entry("/home/work/.ssh/deep/er/id", b"x", optional=True),
         Entry("/home/work/.profile", b"y", optional=True),
-        Entry("/data/keys/mark", b"z"),
     ]
 
     def stat(path: str) -> dict[str, Any] | None:
+        assert not path.startswith("/data/keys/")  # an engine answers 500 for what is below a file
         if path == "/data/keys":
             return {"linkTarget": "", "mode": 0o644}
         return {"linkTarget": folders[path], "mode": DIRECTORY | 0o755} if path in folders else None
 
-    assert [one.path for one in Tree(stat).place(entries)] == ["/home/work/.profile", "/data/keys/mark"]
+    assert [one.path for one in Tree(stat).place(entries)] == ["/home/work/.profile"]
+    with pytest.raises(
+        ComputeError,
+        match=r"^The image has a file at /data/keys, where the session needs a folder for /data/keys/a/b; ",
+    ):
+        Tree(stat).place([*entries, Entry("/data/keys/a/b", b"z")])
 
 
 @pytest.mark.parametrize(
