@@ -237,6 +237,10 @@ THE_IMAGE = "correct its image, or choose another"
 _SILENT = (
     (r"permission denied", "add the user to group docker, or become root"),
     (r"connection refused|no such file or directory|connection aborted", "start the engine"),
+    (
+        r"not supported url scheme",
+        "the Docker SDK for Python of that host is older than its library requests can serve: pip install --upgrade docker there",
+    ),
     (r"known_hosts|authentication|unable to connect to port", "make sure that ssh logs in there without a question"),
 )
 

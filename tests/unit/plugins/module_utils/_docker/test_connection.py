@@ -168,3 +168,16 @@ def test_podman_is_refused_by_name_before_it_is_asked_for_anything(monkeypatch: 
     )
     assert "disable podman.socket on that host" in said
     assert "or set agent_docker_host to the address of a Docker Engine." in said
+
+
+def test_an_sdk_that_is_too_old_for_requests_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As docker 5.0 with requests 2.32 or newer: https://github.com/docker/docker-py/issues/3256"""
+
+    def client(**_options: Any) -> Any:
+        raise docker.errors.DockerException(
+            "Error while fetching server API version: Not supported URL scheme http+docker"
+        )
+
+    monkeypatch.setattr(docker, "APIClient", client)
+    with pytest.raises(EngineError, match="pip install --upgrade docker there"):
+        Engine("unix:///nowhere", 5, "agent2").info()
