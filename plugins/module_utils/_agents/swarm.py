@@ -148,6 +148,20 @@ def remove_nodes(engine: SwarmEngine, nodes: Sequence[str], deadline: float, *, 
     return wanted
 
 
+def former_nodes(listed: Mapping[str, Json], node: str) -> List[str]:
+    """What a host was in its Swarm before it left and joined again as C(node): nodes that are down, of its hostname and its address.
+
+    A Swarm keeps such a node, and with it the addresses of the containers there, which the new node can then not get.
+    """
+
+    def place(identity: str) -> Sequence[Any]:
+        found = listed[identity]
+        return (found.get("Description") or {}).get("Hostname"), (found.get("Status") or {}).get("Addr")
+
+    down = [one for one, found in listed.items() if one != node and (found.get("Status") or {}).get("State") == "down"]
+    return [one for one in down if node in listed and all(place(node)) and place(one) == place(node)]
+
+
 def _active(engine: Engine, deadline: float) -> Json:
     """The membership once it is active; joining continues in the background."""
     found = _membership_once(lambda state: state == "active", engine, deadline)

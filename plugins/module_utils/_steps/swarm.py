@@ -76,6 +76,12 @@ def remove_nodes(agent: Agent, nodes: Sequence[str], deadline: int = 60) -> Json
     return {"changed": bool(changed), "nodes": changed}
 
 
+def remove_former(agent: Agent, node: str, deadline: int = 60) -> Json:
+    """Remove what a host was in the Swarm before it joined as C(node). The agent is a manager."""
+    listed = agent.connect(swarm.SwarmEngine).nodes()
+    return remove_nodes(agent, swarm.former_nodes(listed, node), deadline)
+
+
 def fence(agent: Agent, nodes: Mapping[str, str], removes: bool, swarm_id: str = "", deadline: int = 60) -> Json:
     """Make sure that the Swarm has lost these nodes, by the name of their agent. The agent is a manager.
 

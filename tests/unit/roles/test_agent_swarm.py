@@ -43,6 +43,7 @@ class ActionModule(ActionBase):
                                   "agents": ["other", "head"], "docker": ["docker"], "swarm_addresses": [], "state_dir": "/"},
             "runtime.examine": {"engine": True, "sdk": True, "has_users": True, "is_root": needs_root, "swarm": {"node_id": "n1"}, "firewalls": []},
             "swarm.plan_join": {"plan": PLAN},
+            "swarm.join": {"changed": True, "swarm": {"node_id": "n2"}},
             "swarm.describe": {"tokens": {"worker": "secret"}},
             "root.check": {"is_root": True, "lines": ["fit"]},
         }.get(call, {"changed": True})
@@ -68,13 +69,13 @@ def swarm_steps(
 def test_a_host_joins_the_swarm_of_a_head_with_other_rights(needs_root: str, tmp_path: Path) -> None:
     """The other host comes first in the inventory."""
     steps = swarm_steps(tmp_path, ["other", "head"], needs_root)
-    assert steps == ["head:swarm.join", "head:swarm.describe", "other:swarm.join"]
+    assert steps == ["head:swarm.join", "head:swarm.describe", "other:swarm.join", "head:swarm.remove_former"]
 
 
 def test_hosts_join_in_batches_after_the_head(tmp_path: Path) -> None:
     """The second batch asks the head what the first has made. The stand-in lets both ask for the tokens."""
     steps = swarm_steps(tmp_path, ["head", "other"], serial=1)
-    assert steps == ["head:swarm.join", *["head:swarm.describe"] * 3, "other:swarm.join"]
+    assert steps == ["head:swarm.join", *["head:swarm.describe"] * 3, "other:swarm.join", "head:swarm.remove_former"]
 
 
 @pytest.mark.parametrize("needs_root", ["head", "other"])

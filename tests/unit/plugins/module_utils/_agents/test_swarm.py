@@ -84,6 +84,26 @@ def test_a_node_that_another_command_removes_meanwhile_gets_no_role(monkeypatch:
         swarm.set_roles(engine, ["n2"], "manager", time.monotonic() + 600, check=False)
 
 
+def listed(state: str, name: str = "a2", address: str = "192.0.2.2") -> dict[str, Any]:
+    return {"Description": {"Hostname": name}, "Status": {"State": state, "Addr": address}}
+
+
+@pytest.mark.parametrize(
+    ("old", "removed"),
+    [
+        (listed("down"), ["n1"]),
+        (listed("ready"), []),
+        # Hosts may have one name, and an address may be that of a gateway.
+        (listed("down", address="192.0.2.3"), []),
+        (listed("down", name="a3"), []),
+    ],
+)
+def test_what_a_host_was_before_it_left_is_removed(old: dict[str, Any], removed: list[str]) -> None:
+    assert swarm.former_nodes({"n1": old, "n2": listed("ready")}, "n2") == removed
+    assert swarm.former_nodes({"n1": old}, "n2") == []
+    assert swarm.former_nodes({"n1": listed("down", address=""), "n2": listed("ready", address="")}, "n2") == []
+
+
 NODES = {
     "n1": {"Status": {"State": "ready", "Addr": "192.0.2.1"}},
     "n2": {"Status": {"State": "ready", "Addr": "192.0.2.92"}},
