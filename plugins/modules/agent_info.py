@@ -39,7 +39,12 @@ options:
     default: none
   mps_directory: {description: The directory of the sockets of the MPS daemon., type: str, default: /run/nvidia-mps}
   fabric: {description: The network interface of the agent for C(session_fabric)., type: str, default: ""}
-  publish: {description: The address of the agent on which ports are published., type: str, default: 127.0.0.1}
+  publish:
+    description:
+      - The address of the agent on which ports are published. V(::) is all addresses.
+      - Empty is all addresses of IPv4, and those of IPv6 too if the controller reaches the agent by IPv6.
+    type: str
+    default: 127.0.0.1
   address: {description: The address at which the controller reaches the agent., type: str, default: 127.0.0.1}
 extends_documentation_fragment:
   - cluster.compute.engine

@@ -150,7 +150,8 @@ AGENT_VARIABLES: dict[str, Documentation] = {
     "agent_publish": {
         "type": "str",
         "description": "Address of the agent on which the SSH port of C(main1) is published. By default C(127.0.0.1) for "
-        "a local connection, else C(0.0.0.0).",
+        "a local connection, else all addresses: C(0.0.0.0), or C(::) if the controller reaches the agent by IPv6, which is those of both "
+        "families.",
     },
 }
 # They contact no agent.

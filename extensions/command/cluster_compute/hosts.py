@@ -22,7 +22,9 @@ from .words import MisuseError, check_name
 
 HOSTS, SESSION, NEXT = Path("hosts.yml"), Path("session.yml"), ("hosts provision", "up session.yml")
 # A user, a name or an address, which may be of IPv6 and in brackets, and a port.
-ADDRESS = re.compile(r"(?ai)(?:(\w[\w.-]*)@)?(\[)?(\w[\w.-]*|[\da-f:]*:[\da-f:]*:[\da-f:.]*)(?(2)\])(?::(\d{1,5}))?")
+ADDRESS = re.compile(
+    r"(?ai)(?:(\w[\w.-]*)@)?(\[)?(\w[\w.-]*|[\da-f:]*:[\da-f:]*:[\da-f:.]*(?:%[\w.-]+)?)(?(2)\])(?::(\d{1,5}))?"
+)
 EMPTY = "# Hosts that run sessions: docs/agents.md describes their variables.\nagents:\n  hosts:\n"
 # The second part is the indentation of the first host.
 GROUP = re.compile(r"^agents:\n(?: *#.*\n)*( +)hosts:\n(?=(?: *(?:#.*)?\n)*(?:(\1 +)\S)?)", re.MULTILINE)
@@ -74,7 +76,9 @@ def entries_of(addresses: Sequence[str], name: str = "") -> Dict[str, str]:
         user, _bracket, host, port = found.groups()
         login = {"ansible_user": user, **({"agent_users": [user]} if user != "root" else {})} if user else {}
         place = {"ansible_host": host, **({"ansible_port": int(port)} if port else {})}
-        entries[name or host] = f"{json.dumps(name or host)}: {json.dumps({**place, **login})}\n"
+        # The zone of a link-local address is not part of a name.
+        known = name or host.partition("%")[0]
+        entries[known] = f"{json.dumps(known)}: {json.dumps({**place, **login})}\n"
     if len(entries) < max(1, len(addresses)):
         raise MisuseError("each host needs an address and a name of its own; hosts add --name names a single host")
     return entries

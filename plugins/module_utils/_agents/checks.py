@@ -234,6 +234,9 @@ def _folders(report: Json, _required: Requirements) -> Verdict:
 
 
 def _mtu(report: Json, _required: Requirements) -> Verdict:
+    if not report["address"]:
+        found = "no IPv4 address, which networks of sessions over several agents need"
+        return WARN, found, "give it one, and run provision_agents.yml, or launch sessions on this agent alone"
     return OK, "%d at %s" % (report["mtu"], report["address"]), ""
 
 

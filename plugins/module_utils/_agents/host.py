@@ -16,6 +16,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from .._core import bounded
+from .._core.constants import ALL_ADDRESSES, ALL_FAMILIES
 from .._core.documents import Json
 from .._core.paths import read
 from .._core.resident import asking
@@ -90,21 +91,30 @@ def needed_addresses(proc: str = "/proc", etc: str = "/etc", run: str = "/run") 
     # systemd-resolved listens at 127.0.0.53 and has the servers that it asks in a file of its own.
     texts = read(f"{etc}/resolv.conf"), read(f"{run}/systemd/resolve/resolv.conf")
     servers = re.findall(r"^nameserver\s+(\S+)", "\n".join(texts), re.MULTILINE)
-    return sorted(address for address in {*gateways, *servers, _ssh_client(proc)} if _is_far(address))
+    return sorted(address for address in {*gateways, *servers, *_ssh_connection(proc)[:1]} if _is_far(address))
 
 
-def _ssh_client(proc: str) -> str:
-    """The address of the SSH client that this step serves, or empty. sudo removes SSH_CONNECTION; a process above still has it."""
+def all_addresses(address: str, proc: str = "/proc") -> str:
+    """All addresses of this host, with those of IPv6 if it is reached by one: by SSH, or else at this address of the inventory."""
+    used = (_ssh_connection(proc)[2:3] or [address])[0]
+    return ALL_FAMILIES if ":" in used else ALL_ADDRESSES
+
+
+def _ssh_connection(proc: str) -> List[str]:
+    """Addresses and ports of the SSH client that this step serves, and of this host, or nothing: https://man.openbsd.org/ssh#ENVIRONMENT
+
+    sudo removes SSH_CONNECTION; a process above still has it.
+    """
     pid = asking()
     for _generation in range(_ANCESTORS):
-        found = re.search(r"(?:^|\0)SSH_CONNECTION=([^ \0]+)", read("%s/%d/environ" % (proc, pid)))
+        found = re.search(r"(?:^|\0)SSH_CONNECTION=([^\0]+)", read("%s/%d/environ" % (proc, pid)))
         if found:
-            return found.group(1)
+            return found.group(1).split()
         parent = re.search(r"^PPid:\s+([0-9]+)$", read("%s/%d/status" % (proc, pid)), re.MULTILINE)
         pid = int(parent.group(1)) if parent else 0
         if pid < 2:
             break
-    return ""
+    return []
 
 
 def _is_far(address: str) -> bool:

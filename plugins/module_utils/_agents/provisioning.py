@@ -9,6 +9,7 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 
 from .._core.constants import STATE_DIR
 from .._core.documents import Json
+from .._core.errors import InputError
 
 # Debian's docker.io contains the command docker up to this major version; later it is the package docker-cli.
 LAST_DEBIAN_WITH_CLI = 12
@@ -28,6 +29,9 @@ def role_settings(host: str, address: str, options: Json, facts: Json, groups: M
     ``options`` are the role's variables without their prefix, ``facts`` are Ansible's facts of the host, ``groups`` are the
     groups of the inventory. ``address`` is where Ansible reaches the host.
     """
+    if ":" in str(options.get("swarm_address") or ""):
+        rule = "must be an IPv4 address of the host: the networks of sessions over several agents need it"
+        raise InputError("agent_swarm_address", options["swarm_address"], rule)
     agents, heads = list(groups.get("agents") or [host]), list(groups.get("head") or ())
     head = next((name for name in heads if name in agents), agents[0])
     become, swarm = options.get("become"), options.get("swarm")

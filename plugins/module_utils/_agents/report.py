@@ -120,7 +120,7 @@ def _host_report(options: Json) -> Json:
         "group": ",".join(dict.fromkeys(options["group"])),
         "schedulable": options["schedulable"],
         "architecture": os.uname().machine,
-        "publish": options["publish"],
+        "publish": options["publish"] or host.all_addresses(options["address"]),
         "address": options["address"],
         "capacity": {"millicpus": 0, "memory": 0, "gpus": [], "cpu_ids": []},
         "engine": engine_entry({}, ""),

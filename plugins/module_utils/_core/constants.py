@@ -42,6 +42,8 @@ RESTART_ALL = "restart_all"
 RELOCATE = "relocate"
 
 SSH_PORT = 22
+# Where an agent publishes a port: at all its addresses of IPv4, or of both families.
+ALL_ADDRESSES, ALL_FAMILIES = "0.0.0.0", "::"
 MASTER_PORT = 12345
 
 # A session has at most so many containers: a bridge has 1,023 ports. https://github.com/moby/moby/issues/44973

@@ -18,7 +18,16 @@ from dataclasses import dataclass, field
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from .._core import label
-from .._core.constants import DEFAULT_PATH, HOST, RUNTIME_PATH, SEARCH_PATH, SECRETS_FOLDER, VXLAN_OVERHEAD
+from .._core.constants import (
+    ALL_ADDRESSES,
+    ALL_FAMILIES,
+    DEFAULT_PATH,
+    HOST,
+    RUNTIME_PATH,
+    SEARCH_PATH,
+    SECRETS_FOLDER,
+    VXLAN_OVERHEAD,
+)
 from .._core.documents import Json
 from .._core.model import Container, Mount, Network, Plan, Resources, Session
 from .._core.names import expanded
@@ -174,11 +183,21 @@ def _share(resources: Resources, pipes: str) -> Dict[str, str]:
     }
 
 
+def places_of(host_ip: str, port: int) -> List[Dict[str, str]]:
+    """Where the engine publishes a port. A plan's ``::`` is all addresses of both families, and the engine's those of IPv6.
+
+    >>> [place["HostIp"] for place in places_of("::", 30000)], [place["HostIp"] for place in places_of("fd00::1", 30000)]
+    (['0.0.0.0', '::'], ['fd00::1'])
+    """
+    addresses = [ALL_ADDRESSES, ALL_FAMILIES] if host_ip == ALL_FAMILIES else [host_ip]
+    return [{"HostIp": address, "HostPort": str(port)} for address in addresses]
+
+
 def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> Json:
     bindings: Dict[str, List[Dict[str, str]]] = {}
     for port in () if plan.network.is_of_host else container.ports:
-        place = {"HostIp": port.host_ip, "HostPort": str(port.host_port)}
-        bindings.setdefault("%d/tcp" % port.container_port, []).append(place)
+        places = places_of(port.host_ip, port.host_port)
+        bindings.setdefault("%d/tcp" % port.container_port, []).extend(places)
     return {
         "NetworkMode": HOST if plan.network.is_of_host else plan.network.name,
         # The engine itself writes the line of a container that has an address of its own.

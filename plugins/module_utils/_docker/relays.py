@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Dict, Iterator, List, Sequence, Tuple
 
 from .._core import label
-from .._core.constants import HOST, RELAY_ROLE, RUNTIME_PATH
+from .._core.constants import HOST, RELAY_ROLE, RUNTIME_PATH, SSH_PORT
 from .._core.documents import Json, digest
 from .._core.errors import ComputeError, EngineError, InputError, TakenError
 from .._core.model import App
 from .._core.names import container_id, container_names
 from .client import Engine
-from .payloads import GPUS_SEEN, NO_GPU, runtime_mount
+from .payloads import GPUS_SEEN, NO_GPU, places_of, runtime_mount
 from .reports import booked_ports, container_entry, engine_name, is_ours, is_relay, published, relays_by_session
 
 # The port at which a relay listens. Its user is not root.
@@ -120,7 +120,9 @@ def relay_body(main: Json, app: App, port: int, labels: Dict[str, str]) -> Json:
     entry = container_entry(main)
     program = RUNTIME_PATH + "/bin/busybox"
     listen = [program, "nc", "-ll", "-p", str(_LISTEN), "-e", program, "nc", entry["address"], str(app.port)]
-    place = {"HostIp": "0.0.0.0" if app.public else "127.0.0.1", "HostPort": str(port)}
+    # It is reached in the families in which SSH of main1 is.
+    ssh = [str(one.get("IP", "")) for one in main.get("Ports") or () if one.get("PrivatePort") == SSH_PORT]
+    places = places_of(app.host_ip("".join(ssh)), port)
     return {
         "Image": main["ImageID"],
         # A CUDA image would get all devices of an agent whose default runtime is that of NVIDIA.
@@ -135,7 +137,7 @@ def relay_body(main: Json, app: App, port: int, labels: Dict[str, str]) -> Json:
         "HostConfig": {
             "NetworkMode": entry["network"],
             "PidMode": "container:" + main["Id"],
-            "PortBindings": {"%d/tcp" % _LISTEN: [place]},
+            "PortBindings": {"%d/tcp" % _LISTEN: places},
             "Mounts": [runtime_mount(volume)],
             "RestartPolicy": {"Name": "no"},
             "Init": False,

@@ -81,7 +81,9 @@ def _of_places(plan: Plan, request: Request, agents: Collection[str]) -> Iterato
 
 def _of_ports(plan: Plan, request: Request) -> Iterator[Difference]:
     first, last = parse_port_range(request.port_range)
-    wanted, is_on_host = wanted_ports(request, ""), request.network == HOST
+    # The agent says in which family it publishes.
+    beside = next((port.host_ip for port in plan.main.ports), "")
+    wanted, is_on_host = wanted_ports(request, beside), request.network == HOST
     found = [(port.name, port.container_port) for port in plan.main.ports]
     # On the network of the host, an app has no other port inside.
     inside = [port.host_port for port in plan.main.ports] if is_on_host else [port for _name, port, *_rest in wanted]
@@ -92,7 +94,7 @@ def _of_ports(plan: Plan, request: Request) -> Iterator[Difference]:
     if not (first <= plan.network.master_port <= last if is_on_host else plan.network.master_port == MASTER_PORT):
         yield "master_port", plan.network.master_port, request.port_range if is_on_host else MASTER_PORT
     for port, (name, _port, preferred, host_ip) in zip(plan.main.ports, wanted):
-        if host_ip and port.host_ip != host_ip:
+        if port.host_ip != host_ip:
             yield f"port {name}", port.host_ip, host_ip
         if port.host_port != preferred and not first <= port.host_port <= last:
             yield f"port {name}", port.host_port, request.port_range

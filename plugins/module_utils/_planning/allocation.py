@@ -16,9 +16,6 @@ from .addresses import Subnet, choose_port, choose_subnet, parse_port_range
 from .placement import Placement
 from .request import Request
 
-LOOPBACK = "127.0.0.1"
-ALL_ADDRESSES = "0.0.0.0"
-
 
 def checked_folders(request: Request) -> List[str]:
     """The folders that the agents report for a request: its data folders, and that of RDMA devices."""
@@ -134,7 +131,7 @@ def wanted_ports(request: Request, publish: str) -> List[Tuple[str, int, int, st
             app.name,
             app.port,
             app.preferred_port or (app.port if request.network == HOST else 0),
-            ALL_ADDRESSES if app.public else LOOPBACK,
+            app.host_ip(publish),
         )
         for app in request.apps
     ]

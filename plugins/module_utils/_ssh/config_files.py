@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Dict, List, Mapping, Sequence, Tuple
 
-from .._core.constants import CONFIG_FOLDER, DEFAULT_PATH, RUNTIME_PATH, SEARCH_PATH, SSH_PORT
+from .._core.constants import (
+    ALL_ADDRESSES,
+    ALL_FAMILIES,
+    CONFIG_FOLDER,
+    DEFAULT_PATH,
+    RUNTIME_PATH,
+    SEARCH_PATH,
+    SSH_PORT,
+)
 from .._core.errors import ComputeError
 from .._core.model import Container, Network, Plan, Port
 
@@ -97,7 +105,7 @@ _CLIENT_OPTIONS = (
     "ServerAliveCountMax %d" % ALIVE_COUNT,
     "LogLevel ERROR",
 )
-_LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+_LOOPBACK = {ALL_ADDRESSES: "127.0.0.1", ALL_FAMILIES: "::1", "": "127.0.0.1"}
 
 
 @dataclass(frozen=True)
@@ -122,7 +130,11 @@ def server_of(network: Network, container: Container) -> Server:
     if not network.is_of_host:
         return OF_SESSION
     addresses = {container.address, *(port.host_ip for port in container.ports if port.name == "ssh")}
-    return Server(port=network.ssh_port, addresses=("0.0.0.0",) if "0.0.0.0" in addresses else tuple(sorted(addresses)))
+    # For sshd, "::" is all addresses of IPv6 alone.
+    for all_of_them in ((ALL_ADDRESSES, ALL_FAMILIES), (ALL_ADDRESSES,)):
+        if all_of_them[-1] in addresses:
+            return Server(port=network.ssh_port, addresses=all_of_them)
+    return Server(port=network.ssh_port, addresses=tuple(sorted(addresses)))
 
 
 def login_environment(entries: Sequence[str], container: Container) -> Dict[str, str]:
@@ -308,7 +320,9 @@ def controller_config(plan: Plan, address: str, folder: str, proxy: str = "") ->
     """The configuration for ``ssh -F FOLDER/ssh_config``: reaches ``main1``, by a ProxyCommand if given, and others through it."""
     main, others = plan.main.hostname, [container.hostname for container in plan.containers[1:]]
     port = ssh_port(plan).host_port
-    lines = ["Host " + main, "    HostName " + address, "    Port %d" % port, "    HostKeyAlias " + main]
+    # A percent sign begins the zone of a link-local address, and a token of ssh.
+    place = "    HostName " + address.replace("%", "%%")
+    lines = ["Host " + main, place, "    Port %d" % port, "    HostKeyAlias " + main]
     lines += ["    ProxyCommand " + proxy] if proxy else []
     lines += [_QUICK_EXCHANGE] if not proxy and address in _LOOPBACK.values() else []
     if others:

@@ -12,10 +12,11 @@ import subprocess
 from contextlib import suppress
 from typing import List, Sequence
 
+from .._agents.host import own_address
 from .._core import label
 from .._core.constants import REFERENCE_IMAGE
 from .._core.documents import Json
-from .._core.errors import EngineError, LibraryError
+from .._core.errors import EngineError, LibraryError, StateError
 from .._docker.client import Engine
 from .._docker.connection import OtherEngineError
 from .._docker.reports import image_labels
@@ -26,6 +27,10 @@ from .step import Agent
 _GROUP = "docker"
 _FIREWALLS = ("firewall-cmd", "ufw")
 _DRIVER = "/proc/driver/nvidia/version"
+_NO_ADDRESS = (
+    "%s has no IPv4 address, which networks of sessions over several agents need; give it one, or set agent_swarm to "
+    "false, so that it runs sessions of its own."
+)
 _SBIN = ":/usr/local/sbin:/usr/sbin:/sbin"
 
 
@@ -44,6 +49,8 @@ def examine(
     C(engine) and C(sdk) say whether the engine answers and the Docker SDK is there; with C(needed), an error says why not.
     """
     found = _of_host(users)
+    if in_swarm and not own_address(addresses or []):
+        raise StateError(_NO_ADDRESS % agent.name, agent.name)
     try:
         engine = agent.connect(Engine)
         info, reference = engine.info(), engine.image(image) or {}

@@ -238,7 +238,7 @@ def _asked_of(play: Play, host: str) -> Json:
     found: Json = {option: play.of_host(host, variable) for option, variable in _OF_HOST.items()}
     is_here = plugin_of(play.of_host(host, "ansible_connection"), play.action._task.connection) == "local"
     publish = play.of_host(host, "agent_publish")
-    found["publish"] = publish if publish is not None else ("127.0.0.1" if is_here else "0.0.0.0")
+    found["publish"] = publish if publish is not None else ("127.0.0.1" if is_here else "")
     return _set({**found, "name": host, "address": str(play.of_host(host, "ansible_host") or host)})
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import sqlite3
 import sys
 from contextlib import closing
@@ -25,6 +26,9 @@ CATALOGUE = {
         "command": "echo the command of the environment",
     }
 }
+# All addresses, of IPv6 too if this machine has any.
+HAS_IPV6 = Path("/proc/net/if_inet6").exists() and "lo" in Path("/proc/net/if_inet6").read_text()
+PUBLISHED = ["0.0.0.0", "::"] if HAS_IPV6 else ["0.0.0.0"]
 OPTIONS = {
     "session_image": "own",
     "session_environments": CATALOGUE,
@@ -38,7 +42,7 @@ OPTIONS = {
     "session_strategy": "spread",
     "session_pull": "never",
     "session_keep_days": 1,
-    "agent_publish": "0.0.0.0",
+    "agent_publish": PUBLISHED[-1],
 }
 
 
@@ -56,7 +60,10 @@ def test_a_container_is_bounded_as_asked_for(session: Session) -> None:
 
 def test_ssh_is_published_at_the_address_of_the_agent(session: Session) -> None:
     bindings = session.containers()["main1"]["HostConfig"]["PortBindings"]
-    assert [one["HostIp"] for one in bindings["22/tcp"]] == ["0.0.0.0"]
+    assert [one["HostIp"] for one in bindings["22/tcp"]] == PUBLISHED
+    for address in ("127.0.0.1", "::1")[: len(PUBLISHED)]:
+        with socket.create_connection((address, int(bindings["22/tcp"][0]["HostPort"])), 60) as connection:
+            assert connection.recv(4) == b"SSH-"
     assert [one["HostIp"] for one in bindings["8000/tcp"]] == ["127.0.0.1"]
 
 

@@ -92,11 +92,15 @@ def test_the_head_of_an_inventory_stays_when_hosts_are_added(text: str, head: li
 
 
 def test_the_address_of_a_host_may_have_the_port_of_ssh() -> None:
-    assert main(["hosts", "add", "alice@node1:2222", "fd00::22", "[fd00::23]:22", "--no-provision"]) == 0
+    assert (
+        main(["hosts", "add", "alice@node1:2222", "fd00::22", "[fd00::23]:22", "[fe80::24%eth0]:22", "--no-provision"])
+        == 0
+    )
     assert inventory("hosts.yml")["_meta"]["hostvars"] == {
         "node1": {"ansible_host": "node1", "ansible_port": 2222, "ansible_user": "alice", "agent_users": ["alice"]},
         "fd00::22": {"ansible_host": "fd00::22"},
         "fd00::23": {"ansible_host": "fd00::23", "ansible_port": 22},
+        "fe80::24": {"ansible_host": "fe80::24%eth0", "ansible_port": 22},
     }
 
 

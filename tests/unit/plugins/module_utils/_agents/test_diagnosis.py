@@ -53,6 +53,7 @@ def test_a_single_agent_needs_no_swarm_and_no_ports() -> None:
 
 FAULTS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "engine": ({"engine": "19.03.15"}, FAIL, "19.03.15", "upgrade its Docker Engine to 20.10 or later"),
+    "mtu": ({"address": ""}, WARN, "no IPv4 address, which networks of sessions over several agents need", "give it one"),
     "api": ({"open_api": ["http://0.0.0.0:2375"]}, WARN, "everyone who reaches http://0.0.0.0:2375 is root on this host", "remove this address"),
     "sdk": ({"sdk": "4.4.4"}, FAIL, "4.4.4, Python 3.11.2", "upgrade the Docker SDK"),
     "runtime": ({"runtime": False}, FAIL, "no SSH runtime", "run provision_agents.yml"),

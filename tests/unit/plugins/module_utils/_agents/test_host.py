@@ -55,6 +55,28 @@ def test_ports_that_listen(tmp_path: Path) -> None:
     assert host.listening_ports(str(tmp_path)) == {8080, 22}
 
 
+@pytest.mark.parametrize(
+    ("connection", "address", "found"),
+    [
+        ("192.0.2.9 50000 192.0.2.1 22", "192.0.2.1", "0.0.0.0"),
+        ("2001:db8::9 50000 2001:db8::1 22", "node1", "::"),
+        ("fe80::9%eth0 50000 fe80::1%eth0 22", "fe80::1%eth0", "::"),
+        # The address is translated on the way.
+        ("192.0.2.9 50000 192.0.2.1 22", "64:ff9b::c000:201", "0.0.0.0"),
+        ("", "2001:db8::1", "::"),
+        ("", "node1", "0.0.0.0"),
+    ],
+)
+def test_ports_are_published_in_the_family_in_which_the_controller_comes(
+    connection: str, address: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "asking", lambda: 300)
+    write(tmp_path, "300/environ", "PATH=/bin\0")
+    write(tmp_path, "300/status", "PPid:\t200\n")
+    write(tmp_path, "200/environ", f"A=1\0SSH_CONNECTION={connection}\0" if connection else "")
+    assert host.all_addresses(address, str(tmp_path)) == found
+
+
 def test_mtu_of_the_default_route(tmp_path: Path) -> None:
     write(tmp_path, "net/route", ROUTES)
     write(tmp_path, "class/net/eth9/mtu", "1450\n")

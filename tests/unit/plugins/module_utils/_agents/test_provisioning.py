@@ -14,6 +14,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agents.provisioni
     debian_engine_packages,
     role_settings,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 
 ROOT = {"effective_user_id": 0, "os_family": "Debian", "distribution": "Debian", "distribution_major_version": "12"}
 ALICE = {**ROOT, "effective_user_id": 1000, "user_dir": "/home/alice"}
@@ -44,6 +45,11 @@ def settings(
 ) -> dict[str, Any]:
     three = {"agents": ["a1", "a2", "a3"]}
     return role_settings(host, "192.0.2.1", options, facts, three if groups is None else groups)
+
+
+def test_the_swarm_has_addresses_of_ipv4() -> None:
+    with pytest.raises(InputError, match=r"agent_swarm_address: .* must be an IPv4 address"):
+        settings(swarm_address="2001:db8::1")
 
 
 @pytest.mark.parametrize(

@@ -234,6 +234,8 @@ def test_ports_on_main_only() -> None:
     assert main["ExposedPorts"] == {"22/tcp": {}, "8888/tcp": {}}
     assert main["HostConfig"]["PortBindings"]["22/tcp"] == [{"HostIp": "127.0.0.1", "HostPort": "30000"}]
     assert body(Shape(ports=ports), rank=1)["HostConfig"]["PortBindings"] == {}
+    both = body(Shape(ports=(Port("ssh", 22, "::", 30000),)))["HostConfig"]["PortBindings"]["22/tcp"]
+    assert both == [{"HostIp": "0.0.0.0", "HostPort": "30000"}, {"HostIp": "::", "HostPort": "30000"}]
 
 
 def test_mounts() -> None:

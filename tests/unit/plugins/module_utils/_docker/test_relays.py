@@ -47,6 +47,17 @@ def test_a_relay_has_no_rights_beyond_its_connections() -> None:
     assert (made["User"].split(":")[0] not in ("", "0", "root"), host.get("Privileged", False)) == (True, False)
 
 
+@pytest.mark.parametrize(
+    ("ssh", "public", "places"),
+    [(["0.0.0.0"], True, ["0.0.0.0"]), (["0.0.0.0", "::"], True, ["0.0.0.0", "::"]), (["::"], False, ["127.0.0.1"])],
+)
+def test_a_relay_is_reached_in_the_families_in_which_main1_is(ssh: list[str], public: bool, places: list[str]) -> None:
+    ports = [{"IP": address, "PrivatePort": 22, "PublicPort": 30000, "Type": "tcp"} for address in ssh]
+    made = relay_body({**MAIN, "Ports": ports}, App("web", 80, public=public), 30001, {})
+    [bound] = made["HostConfig"]["PortBindings"].values()
+    assert bound == [{"HostIp": place, "HostPort": "30001"} for place in places]
+
+
 def test_on_the_network_of_its_agent_an_app_has_no_relay() -> None:
     class Engine:
         def containers(self, _session: str) -> list[dict[str, Any]]:

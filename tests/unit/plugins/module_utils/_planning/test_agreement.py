@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -108,6 +109,23 @@ def test_a_container_is_as_requested(fields: dict[str, Any], place: str) -> None
 def test_the_network_is_as_requested(field: str, value: object) -> None:
     with pytest.raises(ComputeError, match=r"is not what was requested: (%s|ports) is " % field):
         check(replace(MADE, network=replace(MADE.network, **{field: value})))
+
+
+@pytest.mark.parametrize(
+    ("ssh", "public", "host_ip", "fits"),
+    [
+        ("0.0.0.0", True, "0.0.0.0", True),
+        ("::", True, "::", True),
+        ("::", True, "0.0.0.0", False),
+        ("::", False, "::", False),
+        ("::", False, "127.0.0.1", True),
+    ],
+)
+def test_a_port_of_an_app_is_published_as_requested(ssh: str, public: bool, host_ip: str, fits: bool) -> None:
+    asked = request(name="train", apps=[{"name": "web", "port": 8888, "public": public}])
+    made = plan(asked, ports=(Port("ssh", 22, ssh, 30000), Port("web", 8888, host_ip, 30001)))
+    with nullcontext() if fits else pytest.raises(ComputeError, match="port web is"):
+        check(made, asked)
 
 
 def test_resources_are_as_requested() -> None:

@@ -226,6 +226,14 @@ def test_the_jump_to_the_agent_is_that_of_main1_only(tmp_path: Path) -> None:
     assert "proxycommand" not in found["sub1"]
 
 
+@pytest.mark.parametrize("address", ["2001:db8::7", "fe80::7%eth0"])
+def test_main1_at_an_address_of_ipv6(address: str, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(config_files.controller_config(PLAN, address, str(tmp_path)))
+    shown = subprocess.run(["ssh", "-G", "-F", str(config), "main1"], capture_output=True, text=True, check=True).stdout
+    assert f"\nhostname {address}\n" in shown
+
+
 @pytest.mark.parametrize(("published", "address"), [("0.0.0.0", "127.0.0.1"), ("::", "::1"), ("192.0.2.7",) * 2])
 def test_where_the_controller_finds_main1(published: str, address: str) -> None:
     main = replace(PLAN.main, ports=(Port("app", 80, "x", 1), Port("ssh", 22, published, 30000)))
@@ -283,6 +291,8 @@ def on_hosts(published: str) -> Plan:
         ("192.0.2.1", 0, ["192.0.2.1", "own"]),
         ("0.0.0.0", 0, ["0.0.0.0"]),
         ("0.0.0.0", 1, ["own"]),
+        ("::", 0, ["0.0.0.0", "::"]),
+        ("2001:db8::1", 0, ["2001:db8::1", "own"]),
     ],
 )
 def test_on_the_network_of_hosts_sshd_listens_where_it_is_needed(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, LibraryError
+from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, LibraryError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import OtherEngineError
 from ansible_collections.cluster.compute.plugins.module_utils._steps import runtime
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Agent
@@ -52,6 +52,13 @@ def test_an_engine_with_the_image_and_without_the_runtime(programs: Path, monkey
     assert (found["swarm"], found["firewalls"], found["has_users"]) == (None, [], True)
     assert found["is_root"] == (os.geteuid() == 0)
     assert examined(monkeypatch)["image"] == ""
+
+
+def test_a_host_without_ipv4_is_refused_before_anything_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "own_address", lambda _wanted: "")
+    with pytest.raises(StateError, match=r"a1 has no IPv4 address, .* set agent_swarm to false"):
+        examined(monkeypatch, error=EngineError("no engine", "a1"), in_swarm=True, addresses=["2001:db8::1"])
+    assert examined(monkeypatch, REFERENCE)["sdk"]
 
 
 def test_the_role_needs_the_program_of_the_engine_too(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
