@@ -60,6 +60,7 @@ def report(number: int, **changes: Any) -> dict[str, Any]:
         "networks": ["172.17.0.0/16"],
         "log_driver": "json-file",
         "storage": "overlay2 on extfs",
+        "settings": [],
         "mtu": 1500,
         **{"bridge_filter": True, "session_guard": "present"},
         "esp": True,

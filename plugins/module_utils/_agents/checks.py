@@ -14,6 +14,7 @@ from .._core.units import show_bytes
 from .._docker.payloads import ROTATING
 from .._planning.addresses import choose_subnet
 from .._planning.capacity import kernel_bounds, kernel_room, kernel_shortfall
+from .engine_settings import EFFECTS, NO_RULES
 from .findings import FAIL, OK, PROVISION, WARN, Finding, Requirements, Verdict, verdict
 from .guard import MISSING, PRESENT
 from .transports import check_fabric, check_nvlink, check_rdma
@@ -163,6 +164,14 @@ def _bounds(report: Json, _required: Requirements) -> Verdict:
     return verdict(found, driver not in ROTATING, "bound the logs where they are kept, or set its log-driver to local")
 
 
+def _settings(report: Json, _required: Requirements) -> Verdict:
+    """The settings of the engine that take something from sessions. Most of them harden a host, and are the site's decision."""
+    if not report["settings"]:
+        return OK, "nothing that sessions lose by", ""
+    found = "; ".join(f"{name}: {EFFECTS[name]}" for name in report["settings"] if name in EFFECTS)
+    return verdict(found, NO_RULES in report["settings"], "let its engine write rules of iptables")
+
+
 def _pool(report: Json, required: Requirements) -> Verdict:
     taken = [*report["routes"], *report["networks"]]
     pools = ", ".join(required.pools)
@@ -282,6 +291,7 @@ _ALONE: Tuple[Check, ...] = (
     ("limits", check_limits),
     ("bounds", _bounds),
     ("drivers", _drivers),
+    ("settings", _settings),
     ("neighbours", check_neighbours),
     ("size", check_size),
     ("inotify", check_inotify),

@@ -29,6 +29,7 @@ from .._docker.reports import architecture, engine_identity, network_entry, sess
 from .._docker.runtime import find_runtime
 from . import guard, host
 from .devices import all_gpus, divided, gid_types, rdma_ports
+from .engine_settings import engine_settings
 from .gpu_health import gpu_health
 from .nvidia import look, nvlinks, output_of, toolkit_version
 
@@ -95,6 +96,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         **_gpus("nvidia" in (info.get("Runtimes") or {}), options),
         "log_driver": str(info.get("LoggingDriver") or ""),
         "storage": _storage(info),
+        "settings": engine_settings(info, host.engine_pid(options["docker_host"])),
         "open_api": _open_api(info),
         "silent_folders": sorted(silent_folders(engine.containers())),
         **asdict(host.engine_limits(options["docker_host"])),

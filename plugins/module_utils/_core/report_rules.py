@@ -249,7 +249,7 @@ EXAMINATION = Whole(
         "gpu_health": _GPU_HEALTH,
         "gpu_sharing": _GPU_SHARING,
         **{name: [a_subnet] for name in ("routes", "networks", "session_networks")},
-        **{name: [a_line] for name in ("open_api", "silent_folders")},
+        **{name: [a_line] for name in ("open_api", "silent_folders", "settings")},
         "cgroups": Whole(dict.fromkeys(("CPU quota", "memory limit", "swap limit", "cpuset", "pids limit"), a_flag)),
         "kernel": _NUMBERS,
         "mtu": whole(1 << 20, 68),

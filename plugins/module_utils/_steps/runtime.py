@@ -31,6 +31,10 @@ _NO_ADDRESS = (
     "%s has no IPv4 address, which networks of sessions over several agents need; give it one, or set agent_swarm to "
     "false, so that it runs sessions of its own."
 )
+_LIVE_RESTORE = (
+    "The engine of %s has live-restore, with which it joins no Swarm, which sessions over several agents need; remove "
+    "live-restore from its daemon.json and reload the engine, or set agent_swarm to false."
+)
 _SBIN = ":/usr/local/sbin:/usr/sbin:/sbin"
 
 
@@ -55,6 +59,8 @@ def examine(
         engine = agent.connect(Engine)
         info, reference = engine.info(), engine.image(image) or {}
         place = swarm.describe(agent, addresses, deadline=deadline)["swarm"] if in_swarm else None
+        if in_swarm and info.get("LiveRestoreEnabled"):
+            raise StateError(_LIVE_RESTORE % agent.name, agent.name)
         has_runtime = bool(reference) and is_installed(engine, reference, agent.edition)
     except (EngineError, LibraryError) as error:
         is_absent, answers = isinstance(error, LibraryError), _answers(docker, deadline)

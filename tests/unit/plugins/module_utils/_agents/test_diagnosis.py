@@ -77,6 +77,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "bounds": ({"log_driver": "journald"}, WARN, "pids bounded, logs where journald sends them, files not bounded (overlay2 on extfs)", "bound the logs"),
     "drivers": ({"cgroup_driver": "cgroupfs"}, WARN, "storage overlay2 on extfs, cgroups cgroupfs, and systemd manages the host", "set its exec-opts"),
     "drivers, storage": ({"storage": "vfs"}, WARN, "storage vfs, cgroups systemd: every container gets a copy", "set its storage-driver to overlay2"),
+    "settings": ({"settings": ["iptables false"]}, WARN, "iptables false: containers reach nothing outside", "let its engine write rules"),
     "size": ({"kernel": {"neighbours": 1024, "processes": 4096}}, WARN, "up to 292 containers of a session: one more needs 4102 processes (kernel.pid_max)", "raise this limit"),
     "size, files": ({"kernel": {"files": 1024}}, WARN, "up to 170 containers of a session: one more needs 1026 open files of the engine", "raise this limit"),
     "inotify": ({"kernel": {"inotify": 128}}, WARN, "128 instances: of more running containers", "raise fs.inotify.max_user_instances"),

@@ -34,11 +34,17 @@ def program(path: Path, code: int = 0) -> None:
     path.chmod(0o755)
 
 
-def examined(monkeypatch: pytest.MonkeyPatch, image: Any = None, error: Exception | None = None, **params: Any) -> Json:
+def examined(
+    monkeypatch: pytest.MonkeyPatch,
+    image: Any = None,
+    error: Exception | None = None,
+    found: Json | None = None,
+    **params: Any,
+) -> Json:
     def info(_engine: Any) -> Json:
         if error:
             raise error
-        return {"Runtimes": {"runc": {}}}
+        return {"Runtimes": {"runc": {}}, **(found or {})}
 
     monkeypatch.setattr(runtime.Engine, "info", info)
     monkeypatch.setattr(runtime.Engine, "image", lambda _engine, _name: image)
@@ -59,6 +65,17 @@ def test_a_host_without_ipv4_is_refused_before_anything_is_installed(monkeypatch
     with pytest.raises(StateError, match=r"a1 has no IPv4 address, .* set agent_swarm to false"):
         examined(monkeypatch, error=EngineError("no engine", "a1"), in_swarm=True, addresses=["2001:db8::1"])
     assert examined(monkeypatch, REFERENCE)["sdk"]
+
+
+def test_an_engine_that_can_join_no_swarm_is_refused(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "own_address", lambda _wanted: "192.0.2.1")
+    monkeypatch.setattr(
+        runtime.swarm, "describe", lambda _agent, _addresses, deadline: {"swarm": {"state": "inactive"}}
+    )
+    keeping = {"LiveRestoreEnabled": True}
+    with pytest.raises(StateError, match=r"^The engine of a1 has live-restore, .* set agent_swarm to false\.$"):
+        examined(monkeypatch, REFERENCE, found=keeping, in_swarm=True)
+    assert examined(monkeypatch, REFERENCE, found=keeping)["engine"]
 
 
 def test_the_role_needs_the_program_of_the_engine_too(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
