@@ -27,14 +27,14 @@ EFFECTS = {
 def engine_settings(info: Json, pid: int, proc: str = "/proc", file: str = _FILE) -> List[str]:
     """The names of those that the engine has: from what it reports, its arguments, and its file."""
     security = " ".join(map(str, info.get("SecurityOptions") or ()))
-    reported = {
+    given = {**_of_file(read(file)), **_of_arguments(read("%s/%d/cmdline" % (proc, pid)) if pid else "")}
+    found = {
+        **{f"{name} false": given.get(name) is False for name in ("iptables", "userland-proxy")},
         "userns-remap": "name=userns" in security,
-        "no-new-privileges": "name=no-new-privileges" in security,
+        "no-new-privileges": given.get("no-new-privileges") is True,
         "log-driver none": info.get("LoggingDriver") == "none",
     }
-    given = {**_of_file(read(file)), **_of_arguments(read("%s/%d/cmdline" % (proc, pid)) if pid else "")}
-    absent = {f"{name} false": given.get(name) is False for name in ("iptables", "userland-proxy")}
-    return [name for name in EFFECTS if {**reported, **absent}[name]]
+    return [name for name in EFFECTS if found[name]]
 
 
 def _of_file(text: str) -> Dict[str, object]:
