@@ -94,9 +94,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "gpus": len(host.gpu_nodes()),
         "amd_gpus": len(amd_gpus()),
         **_gpus("nvidia" in (info.get("Runtimes") or {}), options),
-        "log_driver": str(info.get("LoggingDriver") or ""),
-        "storage": _storage(info),
-        "settings": engine_settings(info, host.engine_pid(options["docker_host"])),
+        **_choices(info, options["docker_host"]),
         "open_api": _open_api(info),
         "silent_folders": sorted(silent_folders(engine.containers())),
         **asdict(host.engine_limits(options["docker_host"])),
@@ -108,6 +106,15 @@ def _engine_report(engine: Engine, options: Json) -> Json:
         "fabric": {**host.fabric(options["fabric"], everyone), **host.link(options["fabric"])},
         "rdma": [{**port, "gids": gid_types(port["name"])} for port in rdma_ports(options["fabric"])],
         **(_test_esp(engine) if image and options["several"] else {"esp": None, "esp_reason": ""}),
+    }
+
+
+def _choices(info: Json, docker_host: str) -> Json:
+    """What the site has chosen for the engine: where it keeps logs and images, and settings with which sessions lose something."""
+    return {
+        "log_driver": str(info.get("LoggingDriver") or ""),
+        "storage": _storage(info),
+        "settings": engine_settings(info, host.engine_pid(docker_host)),
     }
 
 

@@ -53,14 +53,12 @@ def examine(
     C(engine) and C(sdk) say whether the engine answers and the Docker SDK is there; with C(needed), an error says why not.
     """
     found = _of_host(users)
-    if in_swarm and not own_address(addresses or []):
-        raise StateError(_NO_ADDRESS % agent.name, agent.name)
+    _check(agent, _NO_ADDRESS, in_swarm and not own_address(addresses or []))
     try:
         engine = agent.connect(Engine)
         info, reference = engine.info(), engine.image(image) or {}
         place = swarm.describe(agent, addresses, deadline=deadline)["swarm"] if in_swarm else None
-        if in_swarm and info.get("LiveRestoreEnabled"):
-            raise StateError(_LIVE_RESTORE % agent.name, agent.name)
+        _check(agent, _LIVE_RESTORE, in_swarm and info.get("LiveRestoreEnabled"))
         has_runtime = bool(reference) and is_installed(engine, reference, agent.edition)
     except (EngineError, LibraryError) as error:
         is_absent, answers = isinstance(error, LibraryError), _answers(docker, deadline)
@@ -78,6 +76,11 @@ def examine(
         "lacks_gpu_runtime": os.path.exists(_DRIVER) and "nvidia" not in (info.get("Runtimes") or ()),
         "swarm": place,
     }
+
+
+def _check(agent: Agent, message: str, is_unfit: object) -> None:
+    if is_unfit:
+        raise StateError(message % agent.name, agent.name)
 
 
 def install(agent: Agent, scripts: Json, applets: Sequence[str], image: str = REFERENCE_IMAGE) -> Json:
