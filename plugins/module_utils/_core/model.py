@@ -12,18 +12,7 @@ import ipaddress
 from dataclasses import dataclass, field, replace
 from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
-from .constants import (
-    ALL_ADDRESSES,
-    ALL_FAMILIES,
-    GRACE,
-    HOST,
-    MASTER_PORT,
-    MIG_DEVICE,
-    PRIVATE,
-    RESTART_ALL,
-    SCHEMA,
-    SSH_PORT,
-)
+from .constants import GRACE, HOST, MASTER_PORT, MIG_DEVICE, PRIVATE, RESTART_ALL, SCHEMA, SSH_PORT
 from .documents import UNCOUNTED, Document, Json, completed, decoded, shortened
 
 # The command that stands for ENTRYPOINT and CMD of the image.
@@ -48,16 +37,6 @@ class App(Document):
     ready: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     path: str = "/"
-
-    def host_ip(self, beside: str) -> str:
-        """Where the agent of ``main1``, which publishes SSH at the address ``beside``, publishes the port of this app.
-
-        >>> App("lab", 8888).host_ip("::"), App("lab", 8888, public=True).host_ip("::")
-        ('127.0.0.1', '::')
-        """
-        if not self.public:
-            return "127.0.0.1"
-        return ALL_FAMILIES if ":" in beside else ALL_ADDRESSES
 
     def access(self, address: str, port: int, token: str) -> str:
         """The URL for a browser, followed by the token if the URL lacks it: the page may ask for it. Secret.

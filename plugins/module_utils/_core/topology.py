@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Dict, Hashable, Iterable, Iterator, List, Sequence, Tuple
 
-from .constants import MAIN, SUB
+from .constants import ALL_ADDRESSES, ALL_FAMILIES, MAIN, SUB
 from .model import App, Container, Plan, Role, Session
 
 # Parameter servers and evaluators take no part in the collective operations of MPI, torch and Horovod.
@@ -86,6 +86,17 @@ def without_apps(plan: Plan, names: Sequence[str]) -> Plan:
     kept = (tuple(app for app in role.apps if app.name not in names) for role in plan.session.roles)
     roles = tuple(replace(role, apps=apps) for role, apps in zip(plan.session.roles, kept))
     return replace(plan, session=replace(plan.session, roles=roles))
+
+
+def host_ip(app: App, beside: str) -> str:
+    """Return the address at which the agent of ``main1`` publishes an app. It publishes SSH at the address ``beside``.
+
+    >>> host_ip(App("lab", 8888), "::"), host_ip(App("lab", 8888, public=True), "::")
+    ('127.0.0.1', '::')
+    """
+    if not app.public:
+        return "127.0.0.1"
+    return ALL_FAMILIES if ":" in beside else ALL_ADDRESSES
 
 
 def role_of(hostname: str) -> str:

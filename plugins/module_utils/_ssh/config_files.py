@@ -341,36 +341,6 @@ def controller_config(plan: Plan, address: str, folder: str, proxy: str = "") ->
     return _lines(*lines)
 
 
-def renamed_config(session: str, text: str) -> str:
-    """The controller's configuration of a session, with ``session.hostname`` instead of each hostname.
-
-    >>> print(renamed_config("train", "Host main1\\n    Port 2\\nHost sub1\\n    ProxyJump main1\\n"), end="")
-    Host train.sub1
-        HostName sub1
-        HostKeyAlias sub1
-    Host train.main1
-        Port 2
-    Host train.sub1
-        ProxyJump train.main1
-    """
-    lines = text.rstrip("\n").split("\n")
-    hosts = list(dict.fromkeys(name for line in lines if line.startswith("Host ") for name in line.split()[1:]))
-    names = {name: f"{session}.{name}" for name in hosts}
-    # The first of the hosts is main1, whose address the text has.
-    renamed: List[str] = []
-    for host in hosts[1:]:
-        renamed += ["Host " + names[host], "    HostName " + host, "    HostKeyAlias " + host]
-    for line in lines:
-        word, _blank, rest = line.strip().partition(" ")
-        if word == "Host":
-            renamed.append("Host " + " ".join(names[name] for name in rest.split()))
-        elif word == "ProxyJump":
-            renamed.append("    ProxyJump " + ",".join(names.get(name, name) for name in rest.split(",")))
-        else:
-            renamed.append(line)
-    return _lines(*renamed)
-
-
 def _jump(main: str, folder: str) -> str:
     """The jump through ``main1``. ProxyJump passes ``-F`` on without quotes, so a path with a space needs ProxyCommand."""
     config = folder + "/ssh_config"

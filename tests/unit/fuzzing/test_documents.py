@@ -24,9 +24,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._planning.request 
 from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import (
     controller_config,
     default_address,
-    renamed_config,
 )
 from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.session_file import checked_sessions
+from ansible_collections.cluster.compute.plugins.plugin_utils._shared_config import renamed_config
 
 ASKED = request(
     cluster_size=3,
