@@ -88,10 +88,10 @@ def without_apps(plan: Plan, names: Sequence[str]) -> Plan:
     return replace(plan, session=replace(plan.session, roles=roles))
 
 
-def host_ip(app: App, beside: str) -> str:
+def address_of_app(app: App, beside: str) -> str:
     """Return the address at which the agent of ``main1`` publishes an app. It publishes SSH at the address ``beside``.
 
-    >>> host_ip(App("lab", 8888), "::"), host_ip(App("lab", 8888, public=True), "::")
+    >>> address_of_app(App("lab", 8888), "::"), address_of_app(App("lab", 8888, public=True), "::")
     ('127.0.0.1', '::')
     """
     if not app.public:

@@ -19,7 +19,7 @@ from .._core.documents import Json, digest
 from .._core.errors import ComputeError, EngineError, InputError, TakenError
 from .._core.model import App
 from .._core.names import container_id, container_names
-from .._core.topology import host_ip
+from .._core.topology import address_of_app
 from .client import Engine
 from .payloads import GPUS_SEEN, NO_GPU, places_of, runtime_mount
 from .reports import booked_ports, container_entry, engine_name, is_ours, is_relay, published, relays_by_session
@@ -123,7 +123,7 @@ def relay_body(main: Json, app: App, port: int, labels: Dict[str, str]) -> Json:
     listen = [program, "nc", "-ll", "-p", str(_LISTEN), "-e", program, "nc", entry["address"], str(app.port)]
     # It is reached in the families in which SSH of main1 is.
     ssh = [str(one.get("IP", "")) for one in main.get("Ports") or () if one.get("PrivatePort") == SSH_PORT]
-    places = places_of(host_ip(app, "".join(ssh)), port)
+    places = places_of(address_of_app(app, "".join(ssh)), port)
     return {
         "Image": main["ImageID"],
         # A CUDA image would get all devices of an agent whose default runtime is that of NVIDIA.

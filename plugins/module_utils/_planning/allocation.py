@@ -12,7 +12,7 @@ from .._core.constants import HOST, MASTER_PORT, RDMA_FOLDER, SSH_PORT
 from .._core.errors import InputError
 from .._core.model import Plan, Port
 from .._core.reports import Agent
-from .._core.topology import host_ip
+from .._core.topology import address_of_app
 from .addresses import Subnet, choose_port, choose_subnet, parse_port_range
 from .placement import Placement
 from .request import Request
@@ -132,7 +132,7 @@ def wanted_ports(request: Request, publish: str) -> List[Tuple[str, int, int, st
             app.name,
             app.port,
             app.preferred_port or (app.port if request.network == HOST else 0),
-            host_ip(app, publish),
+            address_of_app(app, publish),
         )
         for app in request.apps
     ]
