@@ -161,7 +161,7 @@ def goals(root: Path) -> list[Goal]:
         Goal("action plugins", len(list(root.glob("plugins/action/*.py"))), 18),
         Goal("filters", filters, 4),
         # 900, and what keeps the head of an inventory, texts of callers from Ansible's decoder, and the queue and why of the front end.
-        Goal("lines of code of the command and the front end", sum(map(code_lines, users_programs(root))), 1040),
+        Goal("lines of code of the command and the front end", sum(map(code_lines, users_programs(root))), 1045),
         # 200, and eight for each of the entry points that came later: commit and restart.
         Goal("lines of the tasks of role session", role.count("\n"), 216),
         Goal("run_once in roles and playbooks", yaml.count("run_once: true"), 30),
