@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..module_utils._agents.findings import Requirements
-from ..module_utils._core.documents import Json
-from ..module_utils._planning.rules import check_network_pool, seconds_up_to
-from ..module_utils._planning.variable import CHECK
-from ..plugin_utils import _last_check as last_check
-from ..plugin_utils._conduct.action import ConductorAction
-from ..plugin_utils._conduct.check import check_agents
-from ..plugin_utils._conduct.play import Play
-from ..plugin_utils._conduct.variables import checked
-from ..plugin_utils._whole_file import nice, write
+from ..module_utils._shared.codec import Json
+from ..module_utils._shared.documents.findings import Requirements
+from ..module_utils._shared.planning.rules import check_network_pool, seconds_up_to
+from ..module_utils._shared.planning.variable import CHECK
+from ..plugin_utils._client import last_check
+from ..plugin_utils._doctor.run import check_agents
+from ..plugin_utils._hosts.conducted_action import ConductorAction
+from ..plugin_utils._hosts.conductor import Play
+from ..plugin_utils._hosts.files import nice, write
+from ..plugin_utils._variables.request_variables import checked
 
 _LONGEST = 60
 
 
 class ActionModule(ConductorAction):
-    """The steps are in _conduct.check."""
+    """The steps are in _doctor.run."""
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
         seconds = seconds_up_to(_LONGEST)("seconds (agent_check_seconds)", options["seconds"])

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ..module_utils._core.documents import Json
-from ..module_utils._planning.catalogue import lacks
-from ..plugin_utils._action import ComputeAction
-from ..plugin_utils._conduct.reports import of_result, report_options
-from ..plugin_utils._results import unreachable
+from ..module_utils._shared.codec import Json
+from ..module_utils._shared.planning.catalogue import lacks
+from ..plugin_utils._hosts.action import ComputeAction
+from ..plugin_utils._hosts.results import unreachable
+from ..plugin_utils._session.reports import of_result, report_options
 
 
 class ActionModule(ComputeAction):

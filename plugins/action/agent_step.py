@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-from ..module_utils._core.documents import Json
+from ..module_utils._shared.codec import Json
 from ..module_utils._steps.step import OF_HEAD, carry_out, noun_of
 from ..modules.agent_step import ARGUMENT_SPEC
-from ..plugin_utils._action import ComputeAction, Controller
-from ..plugin_utils._controller_steps import STEPS
-from ..plugin_utils._runtime_scripts import runtime_scripts
+from ..plugin_utils._hosts.action import ComputeAction, Controller
+from ..plugin_utils._hosts.runtime_scripts import runtime_scripts
+from ..plugin_utils._session.controller_steps import STEPS
 
 # The steps that count bytes in a file while they work.
 _COUNTED = frozenset({"image.build", "image.commit", "image.fill", "image.pull"})

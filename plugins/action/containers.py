@@ -6,18 +6,18 @@
 
 from __future__ import annotations
 
-from ..module_utils._core import arrival
-from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import ConflictError
-from ..module_utils._core.model import Plan
-from ..module_utils._module import at_least
-from ..module_utils._planning.secret_rules import SECRETS
-from ..module_utils._ssh import config_files
-from ..plugin_utils import _ssh_route as ssh_route
-from ..plugin_utils._action import TASK, ComputeAction
-from ..plugin_utils._artifacts import Artifacts
-from ..plugin_utils._secrets import delivered
-from ..plugin_utils._ssh_identity import SessionIdentity
+from ..module_utils._agent.ssh import config_files
+from ..module_utils._shared.codec import Json
+from ..module_utils._shared.documents import validation
+from ..module_utils._shared.documents.plan import Plan
+from ..module_utils._shared.errors import ConflictError
+from ..module_utils._shared.planning.secret_rules import SECRETS
+from ..module_utils._worker.module import at_least
+from ..plugin_utils._client.identity import SessionIdentity
+from ..plugin_utils._client.secret_values import delivered
+from ..plugin_utils._client.session_dir import Artifacts
+from ..plugin_utils._hosts import ssh_route
+from ..plugin_utils._hosts.action import TASK, ComputeAction
 
 # The options that each state takes besides the plan or the sessions.
 _LAUNCH = ("deadline", "runtime_volume")
@@ -44,7 +44,7 @@ class ActionModule(ComputeAction):
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
         options = self.checked()
         at_least(options, deadline=0, timeout=1)
-        plan = arrival.plan(options["plan"], TASK) if options["plan"] is not None else None
+        plan = validation.plan(options["plan"], TASK) if options["plan"] is not None else None
         params = self._params(options, plan)
         if plan and options["state"] == "started" and not self._task.check_mode:
             given = self._templar.template(task_vars.get(SECRETS)) if plan.session.secrets else None

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping, Sequence
 
-from ..module_utils._core import arrival
-from ..module_utils._core.documents import Json
-from ..module_utils._planning.catalogue import listed, to_build
-from ..module_utils._planning.options import OPTIONS
-from ..module_utils._planning.variable import ENVIRONMENTS
-from ..module_utils._text.table import environments_table, presets_table
-from ..plugin_utils._conduct.action import ConductorAction
-from ..plugin_utils._conduct.play import Play
-from ..plugin_utils._conduct.variables import checked
-from ..plugin_utils._results import failure_reason
+from ..module_utils._shared.codec import Json
+from ..module_utils._shared.documents import validation
+from ..module_utils._shared.planning.catalogue import listed, to_build
+from ..module_utils._shared.planning.variable import ENVIRONMENTS
+from ..module_utils._shared.text.table import environments_table, presets_table
+from ..plugin_utils._hosts.conducted_action import ConductorAction
+from ..plugin_utils._hosts.conductor import Play
+from ..plugin_utils._hosts.results import failure_reason
+from ..plugin_utils._settings.options import OPTIONS
+from ..plugin_utils._variables.request_variables import checked
 
 
 class ActionModule(ConductorAction):
@@ -44,7 +44,7 @@ def images_of(play: Play, environments: Sequence[Json]) -> List[Json]:
     for entry in environments:
         asked = {"name": entry["image"]}
         for agent, image in play.answers(
-            agents, "image.describe", lambda _agent, asked=asked: asked, arrival.image
+            agents, "image.describe", lambda _agent, asked=asked: asked, validation.image
         ).items():
             if image.get("failed"):
                 agents.remove(agent)

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-from ..module_utils._core.documents import Json
-from ..module_utils._module import at_least
-from ..plugin_utils._action import ComputeAction
-from ..plugin_utils._conduct.images import login_to
+from ..module_utils._shared.codec import Json
+from ..module_utils._worker.module import at_least
+from ..plugin_utils._hosts.action import ComputeAction
+from ..plugin_utils._session.images import login_to
 
 
 class ActionModule(ComputeAction):

@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from ..module_utils._core import arrival
-from ..module_utils._core.documents import Json
-from ..plugin_utils._action import TASK, ComputeAction
+from ..module_utils._shared.codec import Json
+from ..module_utils._shared.documents import validation
+from ..plugin_utils._hosts.action import TASK, ComputeAction
 
 
 class ActionModule(ComputeAction):
@@ -25,5 +25,5 @@ class ActionModule(ComputeAction):
             return self.step("network.present", {"plan": options["plan"]}, task_vars)
         sessions = options["sessions"]
         if sessions is None:
-            sessions = [arrival.plan(options["plan"], TASK).session.id]
+            sessions = [validation.plan(options["plan"], TASK).session.id]
         return self.step("network.absent", {"sessions": sessions, "deadline": options["deadline"]}, task_vars)

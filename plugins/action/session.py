@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..module_utils._core.documents import Json
-from ..module_utils._planning.options import OPTIONS
-from ..plugin_utils._conduct.action import ConductorAction
-from ..plugin_utils._conduct.play import Play
-from ..plugin_utils._conduct.queue import follow_up
-from ..plugin_utils._conduct.session import absent, present, restart
+from ..module_utils._shared.codec import Json
+from ..plugin_utils._hosts.conducted_action import ConductorAction
+from ..plugin_utils._hosts.conductor import Play
+from ..plugin_utils._session.queue import follow_up
+from ..plugin_utils._session.session import absent, present, restart
+from ..plugin_utils._settings.options import OPTIONS
 
 
 class ActionModule(ConductorAction):

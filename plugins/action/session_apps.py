@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..module_utils._core.documents import Json
-from ..module_utils._planning.options import OPTIONS
-from ..module_utils._planning.variable import APPS
-from ..plugin_utils._conduct.action import ConductorAction
-from ..plugin_utils._conduct.apps import change_apps
-from ..plugin_utils._conduct.play import Play
-from ..plugin_utils._conduct.variables import checked
+from ..module_utils._shared.codec import Json
+from ..module_utils._shared.planning.variable import APPS
+from ..plugin_utils._hosts.conducted_action import ConductorAction
+from ..plugin_utils._hosts.conductor import Play
+from ..plugin_utils._session.apps import change_apps
+from ..plugin_utils._settings.options import OPTIONS
+from ..plugin_utils._variables.request_variables import checked
 
 
 class ActionModule(ConductorAction):
-    """The steps are in _conduct.apps."""
+    """The steps are in _session.apps."""
 
     OPTIONS = OPTIONS["session_apps"]
 

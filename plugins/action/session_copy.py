@@ -9,16 +9,16 @@ from __future__ import annotations
 import time
 from typing import Any, Mapping, Sequence
 
-from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import InputError
-from ..module_utils._planning import answers
-from ..module_utils._planning.options import OPTIONS
-from ..module_utils._planning.variable import COPY
-from ..plugin_utils._access import AccessAction
-from ..plugin_utils._session_copy import NOTHING, Copy
-from ..plugin_utils._session_files import path_of
-from ..plugin_utils._session_shell import Shell
-from ..plugin_utils._whole_file import location
+from ..module_utils._shared.codec import Json
+from ..module_utils._shared.errors import InputError
+from ..module_utils._shared.planning.variable import COPY
+from ..plugin_utils._client import answers
+from ..plugin_utils._client.copying import NOTHING, Copy
+from ..plugin_utils._client.shell import Shell
+from ..plugin_utils._hosts.files import location
+from ..plugin_utils._settings.options import OPTIONS
+from ..plugin_utils._settings.session_files import path_of
+from ..plugin_utils._variables.container_access import AccessAction
 
 
 class ActionModule(AccessAction):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import InputError
-from ..module_utils._planning import answers
-from ..module_utils._planning.options import OPTIONS
-from ..module_utils._planning.variable import EXEC
-from ..plugin_utils._access import AccessAction
-from ..plugin_utils._session_shell import Shell
+from ..module_utils._shared.codec import Json
+from ..module_utils._shared.errors import InputError
+from ..module_utils._shared.planning.variable import EXEC
+from ..plugin_utils._client import answers
+from ..plugin_utils._client.shell import Shell
+from ..plugin_utils._settings.options import OPTIONS
+from ..plugin_utils._variables.container_access import AccessAction
 
 
 class ActionModule(AccessAction):

@@ -9,16 +9,16 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, List, Mapping
 
-from ..module_utils._core.documents import Json
-from ..module_utils._core.exits import describe_container_exit
-from ..module_utils._planning.growing_log import FollowedLogs
-from ..module_utils._planning.options import OPTIONS
-from ..module_utils._text.views import logs_view
-from ..plugin_utils._conduct.action import ConductorAction
-from ..plugin_utils._conduct.listing import newest
-from ..plugin_utils._conduct.play import Play
-from ..plugin_utils._results import cause
-from ..plugin_utils._transfer_watch import TERMINAL
+from ..module_utils._shared.codec import Json
+from ..module_utils._shared.exits import describe_container_exit
+from ..module_utils._shared.text.summaries import logs_view
+from ..plugin_utils._client.log_follower import FollowedLogs
+from ..plugin_utils._hosts.conducted_action import ConductorAction
+from ..plugin_utils._hosts.conductor import Play
+from ..plugin_utils._hosts.results import cause
+from ..plugin_utils._hosts.transfer_watch import TERMINAL
+from ..plugin_utils._session.listing import newest
+from ..plugin_utils._settings.options import OPTIONS
 
 # Seconds between two rounds; for which an agent may be silent; and of the longest run.
 PAUSE, PATIENCE, LONGEST = 2.0, 600.0, 86400.0

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..module_utils._core.documents import Json
-from ..module_utils._planning.options import OPTIONS
-from ..plugin_utils._conduct.action import ConductorAction
-from ..plugin_utils._conduct.play import Play
-from ..plugin_utils._conduct.queue import make_pass
+from ..module_utils._shared.codec import Json
+from ..plugin_utils._hosts.conducted_action import ConductorAction
+from ..plugin_utils._hosts.conductor import Play
+from ..plugin_utils._session.queue import make_pass
+from ..plugin_utils._settings.options import OPTIONS
 
 
 class ActionModule(ConductorAction):
-    """The steps are in _conduct.queue."""
+    """The steps are in _session.queue."""
 
     OPTIONS = OPTIONS["session_queue"]
 

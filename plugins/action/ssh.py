@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from typing import Any, Callable, List, Mapping, Sequence
 
-from ..module_utils._core import arrival
-from ..module_utils._core.documents import Json
-from ..module_utils._core.errors import ComputeError, InputError
-from ..module_utils._core.model import Plan
-from ..module_utils._core.value_rules import check_whole
-from ..module_utils._ssh import config_files
-from ..module_utils._ssh.container_set import members_of, plan_of, user_of
-from ..plugin_utils._action import TASK
-from ..plugin_utils._artifacts import Artifacts
-from ..plugin_utils._conduct.action import ConductorAction
-from ..plugin_utils._conduct.play import Play
-from ..plugin_utils._results import joint_result
-from ..plugin_utils._ssh_identity import SessionIdentity
+from ..module_utils._agent.ssh import config_files
+from ..module_utils._agent.ssh.container_set import members_of, plan_of, user_of
+from ..module_utils._shared.codec import Json
+from ..module_utils._shared.documents import validation
+from ..module_utils._shared.documents.plan import Plan
+from ..module_utils._shared.errors import ComputeError, InputError
+from ..module_utils._shared.value_rules import check_whole
+from ..plugin_utils._client.identity import SessionIdentity
+from ..plugin_utils._client.session_dir import Artifacts
+from ..plugin_utils._hosts.action import TASK
+from ..plugin_utils._hosts.conducted_action import ConductorAction
+from ..plugin_utils._hosts.conductor import Play
+from ..plugin_utils._hosts.results import joint_result
 
 
 class ActionModule(ConductorAction):
@@ -36,7 +36,7 @@ class ActionModule(ConductorAction):
 
 def _of_plan(play: Play, options: Mapping[str, Any]) -> Json:
     """Install the files in the created containers of a session, and write the files that reach it from the controller."""
-    plan = arrival.plan(options["plan"], TASK)
+    plan = validation.plan(options["plan"], TASK)
     address = options["address"] or config_files.default_address(plan)
     artifacts = Artifacts(options["artifacts"] or "", plan.session.name)
     own = SessionIdentity.of(plan, artifacts, check=play.check)
@@ -73,7 +73,7 @@ def _of_set(play: Play, options: Mapping[str, Any]) -> Json:
 
     hosts = [host for host in play.names if wanted(host)["names"]]
     answers = play.on_each(hosts, "ssh.find", wanted)
-    found = {host: arrival.running_containers(answer, host) for host, answer in answers.items()}
+    found = {host: validation.running_containers(answer, host) for host, answer in answers.items()}
     plan = plan_of(options["name"], members, found, user)
     own = SessionIdentity.of(plan, Artifacts(options["artifacts"] or "", plan.session.name), check=play.check)
 

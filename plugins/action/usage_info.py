@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from ..plugin_utils._conduct.action import ListAction
-from ..plugin_utils._conduct.listing import usage
+from ..plugin_utils._hosts.conducted_action import ListAction
+from ..plugin_utils._session.listing import usage
 
 
 class ActionModule(ListAction):
-    """The module reads the ledger on the head; the steps are in _conduct.listing."""
+    """The module reads the ledger on the head; the steps are in _session.listing."""
 
     LIST = usage

@@ -41,10 +41,10 @@ from typing import Any, Callable, Dict, List, Tuple
 from ansible import constants
 from ansible.plugins.callback.default import CallbackModule as DefaultCallback
 
-from ..module_utils._core.errors import SessionError, visible
-from ..module_utils._planning.role_placement import IMPOSSIBLE
-from ..plugin_utils._progress import CLEAR, Conducted, Progress, TaskFacts
-from ..plugin_utils._transfer_watch import TERMINAL
+from ..module_utils._shared.errors import SessionError, visible
+from ..module_utils._shared.planning.role_placement import IMPOSSIBLE
+from ..plugin_utils._hosts.progress import CLEAR, Conducted, Progress, TaskFacts
+from ..plugin_utils._hosts.transfer_watch import TERMINAL
 
 _DEBUG = frozenset(("debug", "ansible.builtin.debug", "ansible.legacy.debug"))
 

@@ -9,9 +9,9 @@ import json
 import re
 from typing import Any, Dict, Mapping, Match
 
-from ..module_utils._core.documents import Json
-from ..module_utils._planning.options import OPTIONS, Options
-from ..module_utils._planning.variable import TERMINATE, Variable
+from ..module_utils._shared.codec import Json
+from ..module_utils._shared.planning.variable import TERMINATE, Variable
+from ..plugin_utils._settings.options import OPTIONS, Options
 
 _EMPTY = (None, "", [], {}, False)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict
 
-from ..module_utils._core import names
+from ..module_utils._shared import names
 
 
 def owner_from_login(login: str) -> str:

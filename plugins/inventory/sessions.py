@@ -65,11 +65,11 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Constructable
 from ansible.release import __version__
 from ansible.utils.unsafe_proxy import wrap_var
 
-from ..module_utils._core import arrival
-from ..module_utils._core.constants import HOST, SSH_PORT
-from ..module_utils._core.errors import ComputeError
-from ..module_utils._core.topology import role_of
-from ..plugin_utils._artifacts import DOCUMENT, Artifacts
+from ..module_utils._shared.constants import HOST, SSH_PORT
+from ..module_utils._shared.documents import validation
+from ..module_utils._shared.documents.topology import role_of
+from ..module_utils._shared.errors import ComputeError
+from ..plugin_utils._client.session_dir import DOCUMENT, Artifacts
 
 
 class InventoryModule(BaseInventoryPlugin, Constructable):
@@ -148,7 +148,7 @@ def _documents(base: str, wanted: List[str]) -> Dict[str, Any]:
         # None during its launch.
         contents = {name: Artifacts(base, name).read(DOCUMENT) for name in names}
         return {
-            name: arrival.session_document(content, os.path.join(base, name, DOCUMENT))
+            name: validation.session_document(content, os.path.join(base, name, DOCUMENT))
             for name, content in contents.items()
             if content is not None
         }

@@ -63,10 +63,10 @@ from typing import TYPE_CHECKING, Callable, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import _module as module_end
-from ..module_utils._core.documents import Json, decoded
 from ..module_utils._head.state_folder import state_dir
+from ..module_utils._shared.codec import Json, decoded
 from ..module_utils._steps.step import OF_AGENT, OF_HEAD, Agent, Head, engine_address, noun_of, prepare
+from ..module_utils._worker import module as module_end
 
 if TYPE_CHECKING:
     # What Ansible packs: see Steps.

@@ -26,7 +26,7 @@ ALLOWED = re.compile(
     | extensions/patterns/\w+/(README\.md|meta/pattern\.json|playbooks/[\w.]+\.yml)
     | meta/(runtime|execution-environment)\.yml | meta/ee-(requirements|bindep)\.txt
     | playbooks/[\w./-]+\.(yml|j2|html)
-    | plugins/(action|callback|doc_fragments|filter|inventory|module_utils|modules|plugin_utils)/(_[a-z]+/)?\w+\.py
+    | plugins/(action|callback|doc_fragments|filter|inventory|module_utils|modules|plugin_utils)/(_?[a-z]+/)*\w+\.py
     | plugins/__init__\.py | plugins/filter/\w+\.yml
     | roles/(agent|image|session|ssh|timer)/(defaults|handlers|meta|tasks|vars)/\w+\.yml
     | roles/(agent|image|session|ssh|timer)/(files|templates)/[\w./-]+

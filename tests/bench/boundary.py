@@ -31,10 +31,13 @@ from many_agents import IMAGE, ManyAgents
 from queue_pass import AGENTS, NOW, WAITING, added, fill, measure
 from samples import context, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import AgentSettings, container_body
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.payloads import (
+    AgentSettings,
+    container_body,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import OF_HEAD, Head
 
 RUNNING, FIT, LAUNCHES, RUNS, CPUS, PORTS = 200, 20, 20, 5, 8, 20000

@@ -30,9 +30,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "drill"))
 from samples import plan, request
 from stub_engine import Engines, StubEngine, Swarm
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import label
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_VOLUME_PREFIX
-from ansible_collections.cluster.compute.plugins.plugin_utils._runtime_scripts import runtime_scripts
+from ansible_collections.cluster.compute.plugins.module_utils._shared import label
+from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import RUNTIME_VOLUME_PREFIX
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.runtime_scripts import runtime_scripts
 
 ROOT = Path(__file__).resolve().parents[2]
 SSHD = "/usr/sbin/sshd"

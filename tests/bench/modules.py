@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 from containers_lab import engine_client, launches
 from engine_lab import Shape
 
-from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import Removal
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.containers import AgentContainers
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.removal import Removal
 
 
 def main() -> int:

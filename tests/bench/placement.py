@@ -15,11 +15,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Resources
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import Demand, PerContainer
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, free_of, place
+from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import MULTI_NODE
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Gpu, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import Demand, PerContainer
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import (
+    Placement,
+    free_of,
+    place,
+)
 
 AGENTS, SESSIONS, SIZE = 10_000, 5_000, 1_000
 BUDGET = 1.0

@@ -19,16 +19,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
 from samples import GIB, agent, carried_out, context, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import Context
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Context
-from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import choose_subnet
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, free_of
-from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import PlanInputs, build_plan
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.addresses import choose_subnet
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import Placement, free_of
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.plan import PlanInputs, build_plan
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 
 # The sessions that run must not have outlived their lifetime: a whole pass would end them.
 AGENTS, RUNNING, WAITING, NOW = 100, 400, 500, time.time()

@@ -20,8 +20,8 @@ from docker.errors import NotFound
 from runtime_lab import find_volume
 from ssh_lab import PREFIX, Lab, archive, make_plan
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import REFERENCE_IMAGE
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import REFERENCE_IMAGE
+from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in, wait_until
 
 EMPTY = PREFIX + "everywhere-nothing:1"
 HOSTS = ("main1", "sub1", "sub2")

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from ssh_lab import PREFIX, REFERENCE, Lab, agent_client, archive, make_plan
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Mount
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, StateError
 
 OTHER = "another folder than the one that was checked is mounted at /data (policy of this site)"
 

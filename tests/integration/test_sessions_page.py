@@ -15,9 +15,9 @@ import browser
 import lists
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._text.page import page_of
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.listing import sessions_page
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils._output.page import page_of
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.listing import sessions_page
 
 HOSTILE = "<img src=x onerror='document.title=1'><script>document.title=2</script><style>*{display:none}</style>"
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}

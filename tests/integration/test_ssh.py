@@ -19,10 +19,10 @@ import paramiko
 import pytest
 from ssh_lab import REFERENCE, Lab, agent_client, enter, given, make_plan
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, ConflictError
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
-from ansible_collections.cluster.compute.plugins.plugin_utils._proof import Proof
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import reach
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, ConflictError
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.keys import Identity
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.proof import Proof
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.ssh import reach
 
 STRANGE = {
     "QUOTES": 'it\'s "so"',

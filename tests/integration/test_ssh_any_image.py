@@ -21,11 +21,11 @@ import pytest
 from hostile_image import HOSTILE, SETTINGS
 from ssh_lab import PREFIX, REFERENCE, Lab, agent_client, archive, busybox, enter, given, make_plan
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
-from ansible_collections.cluster.compute.plugins.plugin_utils._proof import Proof
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import reach
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Mount
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, InputError, StateError
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.keys import Identity
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.proof import Proof
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.ssh import reach
 
 RUNTIME_PATH = "/opt/cluster-compute/bin"
 

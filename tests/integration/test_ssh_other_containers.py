@@ -15,18 +15,18 @@ import pytest
 from runtime_lab import find_volume
 from ssh_lab import APPLETS, PREFIX, REFERENCE, agent_client, archive, busybox
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import label
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import User
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_set import members_of, plan_of
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.other_containers import (
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.container_set import members_of, plan_of
+from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.other_containers import (
     SetInstaller,
     found_containers,
 )
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_identity import make_bundle
+from ansible_collections.cluster.compute.plugins.module_utils._shared import label
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import User
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError, StateError
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.identity import make_bundle
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.keys import Identity
 
 RUNTIME = "/opt/cluster-compute"
 SLEEP = ["sleep", "600"]

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from ssh_lab import Lab, make_plan
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.plugin_utils._proof import Group, Proof
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import reach
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.proof import Group, Proof
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.ssh import reach
 
 
 @pytest.fixture

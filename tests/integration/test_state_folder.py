@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from controller import PLAYBOOK, ROOT, Done, run_playbook
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 
 LOGS = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
 

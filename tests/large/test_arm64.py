@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from controller import PLAYBOOK, ROOT, Controller, run
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH
+from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import RUNTIME_PATH
 
 IMAGE = "cluster-compute-test/arm64:1"
 BUILD_SECONDS = 3600

@@ -15,7 +15,7 @@ import pytest
 from agents_lab import Agents
 from controller import Controller, Session, run
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in, wait_until
 
 PROGRAM = (Path(__file__).parent / "programs" / "elastic.py").read_text()
 BOOTSTRAP = f"cat >/tmp/elastic.py <<'END'\n{PROGRAM}\nEND\n"

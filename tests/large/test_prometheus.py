@@ -17,9 +17,9 @@ import pytest
 from openmetrics import parsed
 from prometheus_lab import Prometheus, prometheus, unpack
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import visible
-from ansible_collections.cluster.compute.plugins.module_utils._text.metrics import metrics_text
-from ansible_collections.cluster.compute.plugins.plugin_utils._whole_file import write
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import visible
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.files import write
+from ansible_collections.cluster.compute.plugins.plugin_utils._output.metrics import metrics_text
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = 'a"} 1\n# EOF\n\\\x1b]0;title\x07\u202e'

@@ -22,7 +22,7 @@ from agents_lab import NAMES, Agents, Lab
 from controller import ENDED, Done, Session
 from lost_hosts import PATIENCE, bring_back, one_line, places
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in, wait_until
 
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 SEED = int(os.environ.get("SEED", "1"))

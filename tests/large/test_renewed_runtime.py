@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from controller import ROOT, Controller, Session, run
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import RUNTIME_PATH, RUNTIME_VOLUME_PREFIX
+from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import (
+    RUNTIME_PATH,
+    RUNTIME_VOLUME_PREFIX,
+)
 
 BUILD_SECONDS = 1200
 

@@ -27,7 +27,7 @@ from newcomer import Newcomer, checkout, newcomer_on
 from terminal import PROMPT, Terminal
 from terminal_picture import svg
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in, wait_until
 
 URL = "https://github.com/cluster-compute/cluster.compute"
 HOME = "/root/tutorial"

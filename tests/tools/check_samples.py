@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import FULL, GOSSIP, VXLAN
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import GpuSharing
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.findings import FULL, GOSSIP, VXLAN
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import GpuSharing
 
 GIB = 1 << 30
 CONTROLLERS = ("CPU quota", "memory limit", "swap limit", "cpuset", "pids limit")

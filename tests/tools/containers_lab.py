@@ -13,14 +13,14 @@ from typing import Any
 import docker
 from engine_lab import AGENT, IMAGE, RUNTIME, make_image, make_runtime
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.host import engine_limits
-from ansible_collections.cluster.compute.plugins.module_utils._core import label
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
-from ansible_collections.cluster.compute.plugins.module_utils._docker import networks as _networks
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import ContainerChanges, Removal
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine import networks as _networks
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.containers import AgentContainers
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.removal import ContainerChanges, Removal
+from ansible_collections.cluster.compute.plugins.module_utils._agent.host import engine_limits
+from ansible_collections.cluster.compute.plugins.module_utils._shared import label
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in
 
 Launcher = Callable[..., AgentContainers]
 

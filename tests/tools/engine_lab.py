@@ -26,10 +26,9 @@ from typing import Any, NoReturn
 from ansible.errors import AnsibleError
 from played import task_of
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import label
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import digest
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import (
+from ansible_collections.cluster.compute.plugins.module_utils._shared import label
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import digest
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import (
     Container,
     Mount,
     Network,
@@ -38,6 +37,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._core.model import
     Resources,
     Session,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE = "cluster-compute-test/busybox:1"

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import visible
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import visible
 
 Value = TypeVar("Value")
 SEED = int(os.environ.get("SEED", "1"))

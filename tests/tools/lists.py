@@ -13,16 +13,12 @@ from typing import Any
 
 from samples import GIB, agent, carried_out, context, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.devices import use_of
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.exits import what_happened
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
-from ansible_collections.cluster.compute.plugins.module_utils._head.details import time_left
+from ansible_collections.cluster.compute.plugins.module_utils._agent.devices import use_of
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import turns
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_view import time_left
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.turns import turns
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import (
     available,
     held_on,
@@ -30,7 +26,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.usage import
     list_owners,
     sample,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules, SitePolicy
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import what_happened
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import QueueRules, SitePolicy
 
 NOW = 1795280000.0
 RULES = QueueRules()

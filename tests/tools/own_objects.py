@@ -14,7 +14,7 @@ from typing import Any
 import docker
 from docker.errors import APIError, NotFound
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, retry_until
+from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in, retry_until
 
 LABEL = "cluster.compute.session"
 PATIENCE = 30  # seconds for a removal that the engine refuses

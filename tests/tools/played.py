@@ -10,8 +10,8 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.action import ComputeAction
 
 Answer = Json | Exception
 # The connection of a host on which no process stays for further steps. Releases of ansible-core ask it in different ways.

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from samples import GIB, agent, context, request
 from store_sessions import memory_store
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import Context, turns
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Context, turns
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
-from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import QueueRules
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import Policy
 
 SHARES = {"alice": 4.0, "bob": 2.0, "carol": 1.0}
 RULES = QueueRules(share_weight=2000.0, half_life=2000.0, shares=SHARES)

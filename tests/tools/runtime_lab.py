@@ -21,10 +21,10 @@ from docker.models.networks import Network
 from docker.types import Mount
 from servers import until
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import label
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import installed_mark
-from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import newest
-from ansible_collections.cluster.compute.plugins.plugin_utils._runtime_scripts import runtime_scripts
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.runtime import newest
+from ansible_collections.cluster.compute.plugins.module_utils._shared import label
+from ansible_collections.cluster.compute.plugins.module_utils._shared.names import installed_mark
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.runtime_scripts import runtime_scripts
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = "/opt/cluster-compute"

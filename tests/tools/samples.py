@@ -11,18 +11,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import label
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import MULTI_NODE, SINGLE_NODE
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Gpu, Plan, Port
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
-from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Context
-from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import choose_subnet
-from ansible_collections.cluster.compute.plugins.module_utils._planning.capacity import FreeCapacity, PerContainer
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import Placement, free_of
-from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import PlanInputs, build_plan, mtu_for
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import Context
+from ansible_collections.cluster.compute.plugins.module_utils._shared import label
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import MULTI_NODE, SINGLE_NODE
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Container, Gpu, Plan, Port
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.addresses import choose_subnet
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import (
+    FreeCapacity,
+    PerContainer,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import Placement, free_of
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.plan import (
+    PlanInputs,
+    build_plan,
+    mtu_for,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request_checks import check_request
 
 GIB = 1 << 30
 # What a session waits for that empty agents could not hold.

@@ -14,10 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._planning.known_names import OWN_PREFIXES
-from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import VARIABLES
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import Variable
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.variable import Variable
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.known_names import OWN_PREFIXES
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import VARIABLES
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "session.schema.json"
 _TEMPLATE = r"\{\{"

@@ -28,29 +28,29 @@ from runtime_lab import find_volume
 from samples import request
 from servers import free_port
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import label
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount, Plan, Port
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import persist
-from ansible_collections.cluster.compute.plugins.module_utils._docker.payloads import (
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.connection import persist
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.payloads import (
     AgentSettings,
     container_body,
     network_body,
     writable_folders,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._docker.runtime import find_runtime
-from ansible_collections.cluster.compute.plugins.module_utils._docker.starting import Starting
-from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
-from ansible_collections.cluster.compute.plugins.module_utils._ssh import config_files
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.installer import FileInstaller
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.keys import Identity
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._proof import Proof
-from ansible_collections.cluster.compute.plugins.plugin_utils._runtime_scripts import runtime_scripts
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_identity import make_bundle
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import SshEndpoint, reach
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.runtime import find_runtime
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.starting import Starting
+from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh import config_files
+from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.installer import FileInstaller
+from ansible_collections.cluster.compute.plugins.module_utils._shared import label
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Mount, Plan, Port
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.plan import with_user_environment
+from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.identity import make_bundle
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.keys import Identity
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.proof import Proof
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.session_dir import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.ssh import SshEndpoint, reach
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.runtime_scripts import runtime_scripts
 
 AGENT = "agent1"
 REFERENCE = "cluster-compute/reference:1"

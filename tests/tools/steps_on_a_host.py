@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.plugin_utils import _resident_steps as resident_steps
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts import worker_client
 
 
 class Host:
@@ -51,7 +51,7 @@ def eventually(is_true: Callable[[], bool]) -> None:
 def run_module(host: Host, *, head: bool, archive: Path | None = None) -> None:
     """A step of an agent as a module of its own, whose process stays."""
     asked = {"call": "folders.find", "params": {"marks": {}, "token": "x"}, "agent": "a1", "head": head}
-    where = resident_steps.directory(host, asked, {})  # type: ignore[arg-type]
+    where = worker_client.directory(host, asked, {})  # type: ignore[arg-type]
     command = [sys.executable, "-m", "ansible_collections.cluster.compute.plugins.modules.agent_step"]
     path = {**os.environ, "PYTHONPATH": str(archive) if archive else os.pathsep.join(sys.path)}
     given = json.dumps({"ANSIBLE_MODULE_ARGS": {**asked, "stays": where}})

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from samples import context
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import label, states
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._shared import label, states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 
 
 @contextmanager

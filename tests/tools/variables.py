@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 from session_schema import SCHEMA, schema
 
-from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import read_by
-from ansible_collections.cluster.compute.plugins.module_utils._planning.suboptions import Documentation
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.suboptions import Documentation
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import read_by
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "roles" / "session" / "meta" / "argument_specs.yml"
@@ -90,7 +90,7 @@ ENTRY_POINTS = {
         "C(agent_checks).",
     ),
 }
-# The code reads them from the inventory; `AGENT_VARIABLES` in `_planning/known_names.py` has their names.
+# The code reads them from the inventory; `AGENT_VARIABLES` in `plugins/plugin_utils/_settings/known_names.py` has their names.
 AGENT_VARIABLES: dict[str, Documentation] = {
     "agent_docker_host": {
         "type": "str",

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What runs on the controller reads documents of others through ``_core/arrival.py`` alone."""
+"""What runs on the controller reads documents of others through ``_shared/documents/validation.py`` alone."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ ON_THE_CONTROLLER = (
     "inventory",
     "callback",
     "filter",
-    "module_utils/_text",
 )
 # Readers of documents, and documents that others write.
 READERS = {("json", "load"), ("json", "loads"), ("Plan", "from_json"), ("Agent", "from_json"), ("Session", "from_json")}
 # Files and texts that this controller, its user or the same run has written.
 OWN = {
-    "plugin_utils/_kept_requests.py": "requests of this controller, in files of the user",
-    "plugin_utils/_last_check.py": "the result of the last check, in a file of the user",
-    "plugin_utils/_notification_sender.py": "standard input from the action",
-    "plugin_utils/_registry_login.py": "the configuration of the user's Docker client",
-    "plugin_utils/_resident_steps.py": "a result, which the action passes on to arrival.result, as that of a module",
-    "plugin_utils/_conduct/reports.py": "reports, after arrival.report has checked each",
-    "plugin_utils/_trace.py": "notes of this run",
+    "plugin_utils/_variables/devcontainer.py": "a devcontainer.json of the user",
+    "plugin_utils/_client/request_cache.py": "requests of this controller, in files of the user",
+    "plugin_utils/_client/last_check.py": "the result of the last check, in a file of the user",
+    "plugin_utils/_hosts/notification_sender.py": "standard input from the action",
+    "plugin_utils/_client/registry_login.py": "the configuration of the user's Docker client",
+    "plugin_utils/_hosts/worker_client.py": "a result, which the action passes on to arrival.result, as that of a module",
+    "plugin_utils/_session/reports.py": "reports, after arrival.report has checked each",
+    "plugin_utils/_hosts/trace.py": "notes of this run",
 }
 
 
@@ -53,7 +53,7 @@ def files() -> dict[str, Path]:
 @pytest.mark.parametrize("name", sorted(files()))
 def test_documents_of_others_are_read_in_one_place(name: str) -> None:
     found = readers(files()[name].read_text())
-    assert bool(found) == (name in OWN), f"{name} reads a document itself: {found}. Use _core/arrival.py"
+    assert bool(found) == (name in OWN), f"{name} reads a document itself: {found}. Use _shared/documents/validation.py"
 
 
 def test_each_exception_is_a_file() -> None:

@@ -193,7 +193,7 @@ def test_a_broken_link_and_a_broken_anchor_are_found(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_found() -> None:
-    assert missing_files("`plugins/none.py`, `_core/units.py`, `README.md`") == ["plugins/none.py"]
+    assert missing_files("`plugins/none.py`, `_shared/units.py`, `README.md`") == ["plugins/none.py"]
 
 
 def test_every_page_is_in_the_contents_of_the_documentation_site() -> None:

@@ -19,10 +19,13 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import REFERENCE_IMAGE
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._planning.catalogue import SHIPPED, with_environment
-from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import (
+from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import REFERENCE_IMAGE
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.catalogue import (
+    SHIPPED,
+    with_environment,
+)
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import (
     VARIABLES,
     check_variables,
     read_by,
@@ -225,7 +228,7 @@ def test_every_command_has_an_inventory() -> None:
 
 
 def test_every_table_of_a_sample_has_columns_of_the_code() -> None:
-    tree = ast.parse((ROOT / "plugins/module_utils/_text/lists.py").read_text())
+    tree = ast.parse((ROOT / "plugins/plugin_utils/_output/lists.py").read_text())
     columns = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     headers = [
         (str(page.relative_to(ROOT)), re.split(r" {2,}", line))

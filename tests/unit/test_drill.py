@@ -26,9 +26,9 @@ from drill_actions import Drill
 from drill_steps import Settings
 from playbook_runs import Ended, Interruption
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import label
-from ansible_collections.cluster.compute.plugins.plugin_utils import _artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.phases import PHASES, SILENT
+from ansible_collections.cluster.compute.plugins.module_utils._shared import label
+from ansible_collections.cluster.compute.plugins.plugin_utils._client import session_dir
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.phases import PHASES, SILENT
 
 DISK, DOCKER = "disk of the head full", "docker"
 STRANGER = "id1 alice alice.train.main1 running"
@@ -273,7 +273,7 @@ def test_the_table() -> None:
 
 def test_names_are_those_of_the_collection() -> None:
     assert drill_steps.LABEL_SESSION == label.SESSION
-    assert drill_actions.IDENTITY == _artifacts.IDENTITY
+    assert drill_actions.IDENTITY == session_dir.IDENTITY
 
 
 RECORDS = """#!/bin/sh

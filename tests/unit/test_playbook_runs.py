@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playbook_runs import Interruption, family, run_watched
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in, wait_until
 
 TRAPPED = ["sh", "-c", "trap 'echo left; exit 7' INT TERM; echo ready; while :; do sleep 0.05; done"]
 

@@ -15,10 +15,10 @@ import yaml
 from jsonschema import Draft7Validator
 from session_schema import SCHEMA, schema
 
-from ansible_collections.cluster.compute.plugins.module_utils._planning import catalogue
-from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import VARIABLES, check_variables
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import LAUNCH
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.variables import make_requests
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning import catalogue
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.variable import LAUNCH
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import VARIABLES, check_variables
+from ansible_collections.cluster.compute.plugins.plugin_utils._variables.request_variables import make_requests
 
 ROOT = Path(__file__).resolve().parents[2]
 VALIDATOR = Draft7Validator(json.loads(schema()))

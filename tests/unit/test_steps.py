@@ -15,7 +15,7 @@ import pytest
 import steps
 from steps import Step
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 10.0  # seconds

@@ -18,7 +18,7 @@ import pytest
 from playbook_runs import Interruption
 from warm_playbook import WarmPlaybook, stand_in, warm_playbook
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in, wait_until
 
 PROGRAM = Path(sys.executable).with_name("ansible-playbook")
 STARTER = Path(__file__).resolve().parents[1] / "tools/warm_playbook.py"

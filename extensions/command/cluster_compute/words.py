@@ -138,7 +138,7 @@ def app_lines(app: Mapping[str, str]) -> List[str]:
     return [f"{app['name']} {app['url']}".rstrip(), *password]
 
 
-# The variable of the environment that names the directory for results: plugins/plugin_utils/_results.py.
+# The variable of the environment that names the directory for results: plugins/plugin_utils/_hosts/results.py.
 RESULTS = "CLUSTER_COMPUTE_RESULTS"
 _ENDED = ("TERMINATED", "CANCELLED", "ERROR")
 

@@ -10,19 +10,19 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
-from .._core import label, states
-from .._core.constants import HOST, MASTER_PORT, SSH_PORT
-from .._core.errors import ConflictError, InputError
-from .._core.model import Plan, Port, Resources
-from .._core.reports import Agent, ObservedContainer
-from .._core.topology import Member
-from .._planning.addresses import NO_SUBNET, at_slots
-from .._planning.allocation import Allocation
-from .._planning.capacity import FreeCapacity
-from .._planning.placement import Placement, host_places, rdma_places
-from .._planning.plan import PlanInputs, build_plan, mtu_for
-from .._planning.request import Request
-from .row import Row
+from .._shared import label, states
+from .._shared.constants import HOST, MASTER_PORT, SSH_PORT
+from .._shared.documents.plan import Plan, Port, Resources
+from .._shared.documents.report import Agent, ObservedContainer
+from .._shared.documents.topology import Member
+from .._shared.errors import ConflictError, InputError
+from .._shared.planning.addresses import NO_SUBNET, at_slots
+from .._shared.planning.allocation import Allocation
+from .._shared.planning.capacity import FreeCapacity
+from .._shared.planning.placement import Placement, host_places, rdma_places
+from .._shared.planning.plan import PlanInputs, build_plan, mtu_for
+from .._shared.planning.request import Request
+from .session_record import Row
 
 # A created container belongs to a launch in progress, which its own store knows.
 _HAS_RUN = ("running", "waiting", "apart", "restarting", "paused", "exited", "dead")

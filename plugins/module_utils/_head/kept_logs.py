@@ -14,9 +14,9 @@ import stat
 from contextlib import suppress
 from typing import Iterable, List, Sequence, Set, Tuple
 
-from .._core.documents import Json
-from .._core.errors import StateError
-from .._core.forms import UUID
+from .._shared.codec import Json
+from .._shared.documents.schema import UUID
+from .._shared.errors import StateError
 from .state_folder import PRIVATE, SHARED, is_shared, opened, set_rights
 
 _SUFFIX = ".log"

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Iterable, List, Mapping, Sequence, Tuple
 
-from .._core import label, states
-from .._core.condition import compared
-from .._core.constants import RELOCATE
-from .._core.documents import Json, picked
-from .._core.exits import OTHERWISE, UP, WITH_COMMAND, failed_apps, failed_roles, limit_reached
-from .._core.model import Container, Gpu, Plan, Resources, Role
-from .._core.reports import Agent, ObservedContainer
-from .._planning.placement import free_of
-from .details import HEALING, details
-from .row import Row, amounts
+from .._shared import label, states
+from .._shared.codec import Json, picked
+from .._shared.constants import RELOCATE
+from .._shared.documents.condition import compared
+from .._shared.documents.plan import Container, Gpu, Plan, Resources, Role
+from .._shared.documents.report import Agent, ObservedContainer
+from .._shared.exits import OTHERWISE, UP, WITH_COMMAND, failed_apps, failed_roles, limit_reached
+from .._shared.planning.placement import free_of
+from .session_record import Row, amounts
+from .session_view import HEALING, details
 
 # What is shown of a container that runs.
 _OF_RUNNING = ("batch", "apps", "measured", "fault")

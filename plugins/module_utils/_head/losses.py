@@ -11,22 +11,22 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
-from .._core import states
-from .._core.constants import RELOCATE
-from .._core.documents import Json, picked
-from .._core.errors import ConflictError
-from .._core.exits import UNMOVED
-from .._core.forms import UUID
-from .._core.model import Plan
-from .._core.reports import Agent
-from .._planning.allocation import Allocation
-from .._planning.loss import Places, describe_loss, lost_agents, moved_plan, new_places
-from .._planning.placement import Shortfall
-from .._planning.request import Request
-from .row import Row
+from .._shared import states
+from .._shared.codec import Json, picked
+from .._shared.constants import RELOCATE
+from .._shared.documents.plan import Plan
+from .._shared.documents.report import Agent
+from .._shared.documents.schema import UUID
+from .._shared.errors import ConflictError
+from .._shared.exits import UNMOVED
+from .._shared.planning.allocation import Allocation
+from .._shared.planning.node_loss import Places, describe_loss, lost_agents, moved_plan, new_places
+from .._shared.planning.placement import Shortfall
+from .._shared.planning.request import Request
+from .maintenance import is_lost
+from .scheduling_queue import Context
+from .session_record import Row
 from .store import Store
-from .turns import Context
-from .upkeep import is_lost
 from .usage import capacity_left
 
 # Hostname, former and new agent of each container that moves.

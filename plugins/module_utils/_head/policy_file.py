@@ -10,10 +10,10 @@ import os
 import stat
 import tempfile
 
-from .._core.constants import POLICY_FILE, STATE_DIR
-from .._core.documents import Json
-from .._core.errors import StateError
-from .._planning.policy import SitePolicy, parse_policy
+from .._shared.codec import Json
+from .._shared.constants import POLICY_FILE, STATE_DIR
+from .._shared.errors import StateError
+from .._shared.planning.policy import SitePolicy, parse_policy
 from .state_folder import check_readable
 
 _REMEDY = "write it again with provision_agents.yml and agent_policy"

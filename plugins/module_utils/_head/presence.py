@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from .._core.documents import Json
-from .._core.errors import ComputeError
-from .._core.states import LIVE
+from .._shared.codec import Json
+from .._shared.errors import ComputeError
+from .._shared.states import LIVE
 from .policy_file import has_policy
 from .state_folder import is_filled, state_dir
 from .store import FILE, Store

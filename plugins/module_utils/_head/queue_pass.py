@@ -12,18 +12,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
-from .._core import states
-from .._core.documents import Json
-from .._core.errors import ComputeError, ConflictError
-from .._core.exits import failed_apps, failed_roles, limit_reached, what_happened
-from .._core.reports import Agent
-from .._planning.placement import Shortfall
+from .._shared import states
+from .._shared.codec import Json
+from .._shared.documents.report import Agent
+from .._shared.errors import ComputeError, ConflictError
+from .._shared.exits import failed_apps, failed_roles, limit_reached, what_happened
+from .._shared.planning.placement import Shortfall
 from .listing import list_sessions
-from .row import Row, read_holder
+from .maintenance import LONGEST_LEASE, is_lost, keep_pass, text_of
+from .scheduling_queue import Context, Turns, with_start
+from .session_record import Row, read_holder
 from .store import Store
 from .transitions import catch_up
-from .turns import Context, Turns, with_start
-from .upkeep import LONGEST_LEASE, is_lost, keep_pass, text_of
 
 # The probable start is estimated for the first sessions of the queue that wait.
 _MOST_ESTIMATES = 20

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from .._core.documents import Json, picked
-from .._core.model import Resources
-from .._core.reports import Agent
-from .._planning.policy import Limits, SitePolicy
-from .._planning.policy_rules import QUOTAS, Use, shown, use_of
-from .._text.table import table
-from .row import Row
+from .._shared.codec import Json, picked
+from .._shared.documents.plan import Resources
+from .._shared.documents.report import Agent
+from .._shared.planning.policy import Limits, SitePolicy
+from .._shared.planning.policy_rules import QUOTAS, Use, shown, use_of
+from .._shared.text.table import table
+from .session_record import Row
 
 # The ID of a session, its owner, and what it holds.
 SessionUse = Tuple[str, str, Use]

@@ -13,20 +13,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Sequence, Tuple
 
-from .._core import label
-from .._core.constants import HOST
-from .._core.errors import ConflictError, StateError
-from .._core.model import Container, Plan
-from .._core.reports import Agent
-from .._planning.allocation import Allocation, check_folders
-from .._planning.placement import Placement, Shortfall, host_places, rdma_places
-from .._planning.policy_rules import check_policy, over_quota
-from .._planning.request import Request
-from .._planning.resizing import check_subnet, growth_demand, resized
+from .._shared import label
+from .._shared.constants import HOST
+from .._shared.documents.plan import Container, Plan
+from .._shared.documents.report import Agent
+from .._shared.errors import ConflictError, StateError
+from .._shared.planning.allocation import Allocation, check_folders
+from .._shared.planning.placement import Placement, Shortfall, host_places, rdma_places
+from .._shared.planning.policy_rules import check_policy, over_quota
+from .._shared.planning.request import Request
+from .._shared.planning.resizing import check_subnet, growth_demand, resized
 from .quotas import by_owner, uses
-from .row import Row, with_former
+from .scheduling_queue import Context, Turns
+from .session_record import Row, with_former
 from .store import Store
-from .turns import Context, Turns
 
 
 def change_size(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Plan:

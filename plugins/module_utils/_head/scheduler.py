@@ -12,33 +12,33 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import Collection, List, Mapping, Tuple
 
-from .._core import states
-from .._core.condition import as_planned
-from .._core.constants import HOST
-from .._core.documents import Json, picked
-from .._core.errors import ComputeError, ConflictError, EngineError, InputError, StateError
-from .._core.exits import OTHERWISE, UP, describe_command_exit
-from .._core.model import Container, Plan
-from .._planning.addresses import NO_SUBNET
-from .._planning.allocation import Allocation, check_folders
-from .._planning.placement import Placement, Shortfall, host_places, rdma_places
-from .._planning.plan import PlanInputs, build_plan, mtu_for, relaunched
-from .._planning.policy import OWN, SitePolicy
-from .._planning.policy_rules import check_policy, check_waiting, in_permitted_group, permitted_folders
-from .._planning.request import Request
-from .._planning.request_checks import check_group
-from .._planning.resizing import added_since, is_resize
-from .._planning.role_placement import never_fits
+from .._shared import states
+from .._shared.codec import Json, picked
+from .._shared.constants import HOST
+from .._shared.documents.condition import as_planned
+from .._shared.documents.plan import Container, Plan
+from .._shared.errors import ComputeError, ConflictError, EngineError, InputError, StateError
+from .._shared.exits import OTHERWISE, UP, describe_command_exit
+from .._shared.planning.addresses import NO_SUBNET
+from .._shared.planning.allocation import Allocation, check_folders
+from .._shared.planning.placement import Placement, Shortfall, host_places, rdma_places
+from .._shared.planning.plan import PlanInputs, build_plan, mtu_for, relaunched
+from .._shared.planning.policy import OWN, SitePolicy
+from .._shared.planning.policy_rules import check_policy, check_waiting, in_permitted_group, permitted_folders
+from .._shared.planning.request import Request
+from .._shared.planning.request_checks import check_group
+from .._shared.planning.resizing import added_since, is_resize
+from .._shared.planning.role_placement import never_fits
 from .adoption import rebuilt_plan
-from .awaited import REPLACED, awaited, check_awaited
+from .dependencies import REPLACED, awaited, check_awaited
 from .listing import Observed
 from .losses import Moves, note_nodes, relocated, to_clean
+from .maintenance import is_lost, removable
 from .resizing import affected, change_size, check_reachable, strangers
-from .row import Row, shown_holder, with_former
+from .scheduling_queue import Context, Turns, with_start
+from .session_record import Row, shown_holder, with_former
 from .store import Store
 from .transitions import catch_up, note_restart
-from .turns import Context, Turns, with_start
-from .upkeep import is_lost, removable
 from .usage import capacity_left
 
 # What may change while a session runs.

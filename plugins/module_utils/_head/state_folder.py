@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Iterator, List
 
-from .._core.constants import DOCKER_HOST, STATE_DIR
-from .._core.documents import Document
-from .._core.errors import StateError
+from .._shared.codec import Document
+from .._shared.constants import DOCKER_HOST, STATE_DIR
+from .._shared.errors import StateError
 
 SHARED, PRIVATE = 0o2770, 0o700
 _UNIX = "unix://"

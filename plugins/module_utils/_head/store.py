@@ -16,16 +16,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
-from .._core.documents import Json
-from .._core.errors import NotFoundError, StateError
-from .._core.model import Plan
-from .._core.reports import Agent
-from .._core.states import ENDED, HOLDING, LAUNCHING, LIVE, PENDING, TERMINATED, TERMINATING, check_change
-from .._planning.capacity import held_in_all
-from .._planning.fair_share import Holding
-from .._planning.request import Request
-from .._planning.stored_request import flaw
-from .row import (
+from .._shared.codec import Json
+from .._shared.documents.plan import Plan
+from .._shared.documents.report import Agent
+from .._shared.errors import NotFoundError, StateError
+from .._shared.planning.capacity import held_in_all
+from .._shared.planning.fair_share import Holding
+from .._shared.planning.request import Request
+from .._shared.planning.request_validation import flaw
+from .._shared.states import ENDED, HOLDING, LAUNCHING, LIVE, PENDING, TERMINATED, TERMINATING, check_change
+from .session_record import (
     COLUMNS,
     DOCUMENTS,
     LIVE_ROWS,

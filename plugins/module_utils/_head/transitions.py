@@ -12,22 +12,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Sequence, Tuple
 
-from .._core import states
-from .._core.constants import RESTART_ALL
-from .._core.documents import Json
-from .._core.errors import ComputeError
-from .._core.exits import LIFETIME, LIMITS, LOST, OTHERWISE, UP, WITH_COMMAND, limit_reached, what_happened
-from .._core.reports import Agent
-from .._core.states import PENDING, RUNNING, TERMINATING
-from .._planning.policy import SitePolicy
-from .._planning.resizing import resized
-from .._planning.restarts import RESTARTED, restart_turn
-from .details import is_overdue
+from .._shared import states
+from .._shared.codec import Json
+from .._shared.constants import RESTART_ALL
+from .._shared.documents.report import Agent
+from .._shared.errors import ComputeError
+from .._shared.exits import LIFETIME, LIMITS, LOST, OTHERWISE, UP, WITH_COMMAND, limit_reached, what_happened
+from .._shared.planning.policy import SitePolicy
+from .._shared.planning.resizing import resized
+from .._shared.planning.restarts import RESTARTED, restart_turn
+from .._shared.states import PENDING, RUNNING, TERMINATING
 from .kept_logs import keep_logs
 from .listing import list_sessions
-from .row import Row
+from .maintenance import adopt, cancel_old, correct_times, expire, give_up, is_lost, keep_pass, removable
+from .session_record import Row
+from .session_view import is_overdue
 from .store import DamagedStoreError, FullStoreError, Store
-from .upkeep import adopt, cancel_old, correct_times, expire, give_up, is_lost, keep_pass, removable
 
 # How often a launch chooses another subnet, other ports and other names: something may be wrong with the agent.
 _MOST_RETRIES = 3

@@ -9,16 +9,16 @@ from collections import Counter
 from itertools import chain
 from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
-from .._core import label, states
-from .._core.documents import Json
-from .._core.errors import few
-from .._core.model import Plan, Resources
-from .._core.reports import Agent, busy_percents
-from .._planning.capacity import FreeCapacity
-from .._planning.placement import free_of
-from .._planning.policy import SitePolicy
-from .._planning.policy_rules import Use, quota_left
-from .row import End, Row, amounts
+from .._shared import label, states
+from .._shared.codec import Json
+from .._shared.documents.plan import Plan, Resources
+from .._shared.documents.report import Agent, busy_percents
+from .._shared.errors import few
+from .._shared.planning.capacity import FreeCapacity
+from .._shared.planning.placement import free_of
+from .._shared.planning.policy import SitePolicy
+from .._shared.planning.policy_rules import Use, quota_left
+from .session_record import End, Row, amounts
 
 # What is booked, by agent and owner.
 Holdings = Dict[str, Dict[str, List[Resources]]]

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from .._core.documents import Json, unsealed
-from .._core.model import App, User
-from .._core.names import container_id
-from .._docker.apps import Apps
-from .._docker.client import Engine
-from .._docker.data_folders import check_mounts_answer
-from .._docker.relays import Relays
-from .._planning.addresses import parse_port_range
-from .._ssh.app_files import INDEX, AppInstaller, parse_index, running
+from .._agent.engine.apps import Apps
+from .._agent.engine.client import Engine
+from .._agent.engine.data_folders import check_mounts_answer
+from .._agent.engine.relays import Relays
+from .._agent.ssh.app_files import INDEX, AppInstaller, parse_index, running
+from .._shared.codec import Json, unsealed
+from .._shared.documents.plan import App, User
+from .._shared.names import container_id
+from .._shared.planning.addresses import parse_port_range
 from .step import Agent
 
 

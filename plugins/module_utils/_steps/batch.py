@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from .._core.documents import Json
-from .._docker.batch import Batch
-from .._docker.client import Engine
-from .._module import read_plan
+from .._agent.engine.batch import Batch
+from .._agent.engine.client import Engine
+from .._shared.codec import Json
+from .._worker.module import read_plan
 from .step import Agent
 
 

@@ -11,27 +11,27 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ContextManager, Sequence
 
-from .._agents.host import engine_limits, listening_ports
-from .._core.documents import Json
-from .._core.model import Plan
-from .._core.waiting import deadline_in
-from .._docker import fabric
-from .._docker.client import Engine
-from .._docker.commit import CommitEngine, sweep
-from .._docker.connection import naming_image
-from .._docker.containers import AgentContainers
-from .._docker.data_folders import check_folders_answer
-from .._docker.logs import LogRequest
-from .._docker.networks import check_host_ports, present, without_networks
-from .._docker.payloads import writable_folders
-from .._docker.removal import Removal
-from .._docker.removal import stopped as stop_containers
-from .._docker.roles import RoleContainers
-from .._docker.secrets import Delivery
-from .._module import joined, read_plan
-from .._ssh.container_files import Bundle
-from .._ssh.installer import FileInstaller
-from .._ssh.member_files import MemberFiles
+from .._agent.engine import fabric
+from .._agent.engine.client import Engine
+from .._agent.engine.commit import CommitEngine, sweep
+from .._agent.engine.connection import naming_image
+from .._agent.engine.containers import AgentContainers
+from .._agent.engine.data_folders import check_folders_answer
+from .._agent.engine.logs import LogRequest
+from .._agent.engine.networks import check_host_ports, present, without_networks
+from .._agent.engine.payloads import writable_folders
+from .._agent.engine.removal import Removal
+from .._agent.engine.removal import stopped as stop_containers
+from .._agent.engine.roles import RoleContainers
+from .._agent.engine.secrets import Delivery
+from .._agent.host import engine_limits, listening_ports
+from .._agent.ssh.container_files import Bundle
+from .._agent.ssh.installer import FileInstaller
+from .._agent.ssh.member_files import MemberFiles
+from .._shared.codec import Json
+from .._shared.documents.plan import Plan
+from .._shared.waiting import deadline_in
+from .._worker.module import joined, read_plan
 from .step import Agent
 
 _NETWORK_REMOVED = "network removed"

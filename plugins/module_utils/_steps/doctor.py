@@ -10,19 +10,19 @@ import json
 import time
 from typing import List
 
-from .._agents import overlay_endpoint, port_probe
-from .._agents.devices import NO_LIMIT
-from .._agents.examination import OLD, lasting_body, read_overlay, start_lasting, stop_lasting
-from .._agents.examination import examine as examination
-from .._core import label
-from .._core.documents import Json
-from .._core.errors import ComputeError, EngineError
-from .._core.forms import is_number
-from .._core.model import Network
-from .._core.waiting import deadline_in, wait_until
-from .._docker.client import Engine
-from .._docker.connection import persist
-from .._docker.payloads import network_body
+from .._agent import overlay_endpoint, port_probe
+from .._agent.devices import NO_LIMIT
+from .._agent.engine.client import Engine
+from .._agent.engine.connection import persist
+from .._agent.engine.payloads import network_body
+from .._agent.examination import OLD, lasting_body, read_overlay, start_lasting, stop_lasting
+from .._agent.examination import examine as examination
+from .._shared import label
+from .._shared.codec import Json
+from .._shared.documents.plan import Network
+from .._shared.documents.schema import is_number
+from .._shared.errors import ComputeError, EngineError
+from .._shared.waiting import deadline_in, wait_until
 from .step import Agent
 
 # Read at the import: what Ansible has packed is gone when a process that stayed on the host takes the step.

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import List, Sequence
 
-from .._agents.shared_folders import find_marks, read_only, remove_marks, unwritable, write_marks
-from .._core.documents import Json
+from .._agent.shared_folders import find_marks, read_only, remove_marks, unwritable, write_marks
+from .._shared.codec import Json
 from .step import Agent
 
 _READ_ONLY = (

@@ -8,18 +8,18 @@ from __future__ import annotations
 import os
 from typing import Sequence
 
-from .._agents.counted_program import run_program
-from .._agents.image_distribution import ALWAYS, MISSING, NEVER, same
-from .._core.counting import run_counted
-from .._core.documents import Json
-from .._core.errors import EngineError, InputError
-from .._core.units import show_bytes
-from .._core.waiting import deadline_in
-from .._docker import commit as commits
-from .._docker import images
-from .._docker.image_build import BuildEngine
-from .._docker.image_build import build as build_image
-from .._docker.images import ImageEngine
+from .._agent.counted_program import run_program
+from .._agent.engine import commit as commits
+from .._agent.engine import images
+from .._agent.engine.counting import run_counted
+from .._agent.engine.image_build import BuildEngine
+from .._agent.engine.image_build import build as build_image
+from .._agent.engine.images import ImageEngine
+from .._agent.image_distribution import ALWAYS, MISSING, NEVER, same
+from .._shared.codec import Json
+from .._shared.errors import EngineError, InputError
+from .._shared.units import show_bytes
+from .._shared.waiting import deadline_in
 from .step import Agent
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from .._core.documents import Json
-from .._docker.client import Engine
-from .._docker.logs import LogRequest, read_logs
+from .._agent.engine.client import Engine
+from .._agent.engine.logs import LogRequest, read_logs
+from .._shared.codec import Json
 from .step import Agent
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from .._core.documents import Json
-from .._core.waiting import deadline_in
-from .._docker import networks
-from .._docker.client import Engine
-from .._module import read_plan
+from .._agent.engine import networks
+from .._agent.engine.client import Engine
+from .._shared.codec import Json
+from .._shared.waiting import deadline_in
+from .._worker.module import read_plan
 from .step import Agent
 
 

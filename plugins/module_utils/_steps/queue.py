@@ -8,22 +8,22 @@ from __future__ import annotations
 import time
 from typing import Sequence
 
-from .._agents.swarm_plan import read_agents
-from .._core.documents import Json, picked
-from .._core.states import ERROR, LIVE, PENDING, RUNNING
-from .._core.units import parse_bytes
 from .._head import queue_pass
 from .._head.kept_logs import remove_logs, surplus_logs
 from .._head.listing import list_agents
 from .._head.losses import lift, losses, note_agents, to_clean
+from .._head.maintenance import expired, removable, retire
 from .._head.queue_pass import note_degraded
-from .._head.row import Row, shown_holder
+from .._head.scheduling_queue import Context
+from .._head.session_record import Row, shown_holder
 from .._head.store import Store
-from .._head.turns import Context
-from .._head.upkeep import expired, removable, retire
 from .._head.usage import held_on, sample
-from .._planning.request import Request
-from .._text.views import waiting_summary
+from .._shared.codec import Json, picked
+from .._shared.planning.request import Request
+from .._shared.planning.swarm_plan import read_agents
+from .._shared.states import ERROR, LIVE, PENDING, RUNNING
+from .._shared.text.summaries import waiting_summary
+from .._shared.units import parse_bytes
 from .step import Head
 
 

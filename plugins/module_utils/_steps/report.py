@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from .._agents.report import report, warnings_of
-from .._core.documents import Json
+from .._agent.report import report, warnings_of
 from .._head.presence import presence
+from .._shared.codec import Json
 from .step import Agent
 
 

@@ -12,15 +12,15 @@ import subprocess
 from contextlib import suppress
 from typing import List, Sequence
 
-from .._agents.host import own_address
-from .._core import label
-from .._core.constants import REFERENCE_IMAGE
-from .._core.documents import Json
-from .._core.errors import EngineError, LibraryError, StateError
-from .._docker.client import Engine
-from .._docker.connection import OtherEngineError
-from .._docker.reports import image_labels
-from .._docker.runtime import Scripts, install_runtime, is_installed
+from .._agent.engine.client import Engine
+from .._agent.engine.connection import OtherEngineError
+from .._agent.engine.reports import image_labels
+from .._agent.engine.runtime import Scripts, install_runtime, is_installed
+from .._agent.host import own_address
+from .._shared import label
+from .._shared.codec import Json
+from .._shared.constants import REFERENCE_IMAGE
+from .._shared.errors import EngineError, LibraryError, StateError
 from . import swarm
 from .step import Agent
 

@@ -9,19 +9,19 @@ import time
 from dataclasses import replace
 from typing import List, Sequence
 
-from .._agents.swarm_plan import read_agents
-from .._core.documents import Json, decoded
-from .._core.states import ERROR, LIVE, PENDING, RUNNING
-from .._head.details import ended_apps
+from .._head.maintenance import keep_pass
 from .._head.policy_file import check_presence
 from .._head.scheduler import Decision
 from .._head.scheduler import launch as launched
+from .._head.scheduling_queue import Context
+from .._head.session_view import ended_apps
 from .._head.store import Store
 from .._head.transitions import Change, carry_out
-from .._head.turns import Context
-from .._head.upkeep import keep_pass
 from .._head.usage import waits_on_mps
-from .._planning.request import Request
+from .._shared.codec import Json, decoded
+from .._shared.planning.request import Request
+from .._shared.planning.swarm_plan import read_agents
+from .._shared.states import ERROR, LIVE, PENDING, RUNNING
 from .step import Head
 
 

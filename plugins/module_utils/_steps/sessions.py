@@ -10,25 +10,25 @@ import time
 from contextlib import closing
 from typing import Callable, List, Sequence
 
-from .._core.constants import RESTART_ALL
-from .._core.documents import Json
-from .._core.exits import what_happened
-from .._core.reports import Agent
-from .._core.states import SHOWN
-from .._head.details import is_overdue, time_left, without_private
 from .._head.kept_logs import kept_logs
 from .._head.listing import list_agents, list_sessions
 from .._head.losses import fenced_agents
+from .._head.maintenance import adopt, is_lost
 from .._head.policy_file import read_policy
 from .._head.quotas import by_owner, uses
-from .._head.row import Row
+from .._head.scheduling_queue import turns
+from .._head.session_record import Row
+from .._head.session_view import is_overdue, time_left, without_private
 from .._head.store import FullStoreError, Store
-from .._head.turns import turns
-from .._head.upkeep import adopt, is_lost
 from .._head.usage import Holdings, available, held_on, list_groups, list_owners
-from .._planning.policy import SitePolicy
-from .._planning.policy_rules import allowed, quota_left
-from .._planning.restarts import restart_turn
+from .._shared.codec import Json
+from .._shared.constants import RESTART_ALL
+from .._shared.documents.report import Agent
+from .._shared.exits import what_happened
+from .._shared.planning.policy import SitePolicy
+from .._shared.planning.policy_rules import allowed, quota_left
+from .._shared.planning.restarts import restart_turn
+from .._shared.states import SHOWN
 from .step import Head
 
 

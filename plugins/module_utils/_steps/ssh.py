@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from .._core.documents import Json
-from .._docker.client import Engine
-from .._module import read_plan
-from .._ssh.container_files import Bundle
-from .._ssh.installer import FileInstaller
-from .._ssh.other_containers import SetInstaller, found_containers
+from .._agent.engine.client import Engine
+from .._agent.ssh.container_files import Bundle
+from .._agent.ssh.installer import FileInstaller
+from .._agent.ssh.other_containers import SetInstaller, found_containers
+from .._shared.codec import Json
+from .._worker.module import read_plan
 from .step import Agent
 
 

@@ -13,10 +13,10 @@ from typing import Any, Callable, Dict, FrozenSet, Mapping, TypeVar
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from .._core.constants import DOCKER_HOST
-from .._core.documents import Json
-from .._core.errors import ComputeError, InputError
-from .._module import at_least
+from .._shared.codec import Json
+from .._shared.constants import DOCKER_HOST
+from .._shared.errors import ComputeError, InputError
+from .._worker.module import at_least
 
 Kind = TypeVar("Kind")
 

@@ -8,21 +8,21 @@ from __future__ import annotations
 import time
 from typing import Sequence, Tuple
 
-from .._core.documents import Json
-from .._core.errors import StateError
-from .._core.model import App
-from .._core.names import check_owner
-from .._core.reports import Agent
+from .._head.maintenance import adopt
 from .._head.policy_file import read_document, read_policy, write_document
 from .._head.quotas import by_owner, policy_lines, quota_entries, uses
-from .._head.row import Requester
+from .._head.session_record import Requester
 from .._head.state_folder import Folder, desired, engine_group
 from .._head.state_folder import provide as provide_directory
 from .._head.store import Store
-from .._head.upkeep import adopt
-from .._planning import fair_share, policy_rules
-from .._planning.policy import parse_policy
-from .._text.table import usage_csv, usage_lines
+from .._shared.codec import Json
+from .._shared.documents.plan import App
+from .._shared.documents.report import Agent
+from .._shared.errors import StateError
+from .._shared.names import check_owner
+from .._shared.planning import fair_share, policy_rules
+from .._shared.planning.policy import parse_policy
+from .._shared.text.table import usage_csv, usage_lines
 from .step import Head
 
 

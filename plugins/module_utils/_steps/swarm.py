@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import List, Mapping, Sequence
 
-from .._agents import swarm
-from .._agents.host import own_address
-from .._core.documents import Json
-from .._core.errors import ConflictError, StateError
-from .._core.waiting import deadline_in
-from .._docker.reports import engine_identity
+from .._agent import swarm
+from .._agent.engine.reports import engine_identity
+from .._agent.host import own_address
+from .._shared.codec import Json
+from .._shared.errors import ConflictError, StateError
+from .._shared.waiting import deadline_in
 from .step import Agent
 
 

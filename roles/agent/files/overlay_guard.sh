@@ -12,7 +12,7 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 CHAIN=CLUSTER-COMPUTE
 # 0 without a Swarm: no rules for its port.
 PORT=${2:-4789}
-# The bridges of sessions: network_options() in plugins/module_utils/_docker/payloads.py.
+# The bridges of sessions: network_options() in plugins/module_utils/_agent/engine/payloads.py.
 SESSIONS=cc-+
 # The port of the rules, written by each "start": only root sees rules, and every user sees by this file that they are looked after.
 RECORD=/run/cluster-compute-overlay-guard

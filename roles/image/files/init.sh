@@ -81,7 +81,7 @@ receive_files() { # the ID in the path is the container's: an image committed fr
             esac
             exit 1
         fi
-        say "the files of the session have arrived" # the sender waits for it: _docker/starting.py
+        say "the files of the session have arrived" # the sender waits for it: _agent/engine/starting.py
     fi
     exec </dev/null
 }

@@ -15,12 +15,12 @@ import docker
 import pytest
 from engine_lab import run_module
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.examination import lasting_body, start_lasting
-from ansible_collections.cluster.compute.plugins.module_utils._agents.port_probe import start_listener
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._agent.examination import lasting_body, start_lasting
+from ansible_collections.cluster.compute.plugins.module_utils._agent.port_probe import start_listener
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in, wait_until
 
 REFERENCE = "cluster-compute/reference:1"
 # Addresses of the loopback network that nothing else uses.
@@ -83,7 +83,7 @@ def datagrams_received(engine_host: str, address: str, port: int = 4789) -> list
 
 def test_a_host_is_examined(engine_host: str) -> None:
     result = step("examine", "me", engine_host, addresses=[], several=True)
-    report = arrival.examination(result, "me")
+    report = validation.examination(result, "me")
     assert report["reachable"] is True
     assert report["image"] is True
     assert report["disk_free"] > 0
@@ -93,7 +93,7 @@ def test_a_host_is_examined(engine_host: str) -> None:
 
 
 def test_an_engine_that_does_not_exist_is_a_report() -> None:
-    report = arrival.examination(step("examine", "me", "unix:///nowhere.sock", addresses=[], several=False), "me")
+    report = validation.examination(step("examine", "me", "unix:///nowhere.sock", addresses=[], several=False), "me")
     assert report["reachable"] is False
     assert "does not answer at unix:///nowhere.sock" in report["reason"]
 

@@ -13,7 +13,7 @@ import docker
 import pytest
 from engine_lab import run_module
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
 
 
 @pytest.fixture(scope="module")

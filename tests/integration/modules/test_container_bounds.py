@@ -12,7 +12,7 @@ import pytest
 from containers_lab import Launcher, create_and_start, inside, ours
 from engine_lab import Shape, run_step
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError
 
 
 def test_processes_and_logs_are_bounded(launcher: Launcher, client: Any) -> None:

@@ -14,10 +14,10 @@ import pytest
 from containers_lab import Launcher, create_and_start, ours, stranger
 from engine_lab import AGENT, IMAGE, MIB, Shape, relaunched, run_module, run_step, with_container
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, StateError, TakenError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Gpu, Mount, Port, Resources
-from ansible_collections.cluster.compute.plugins.module_utils._docker import starting
-from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine import starting
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.containers import AgentContainers
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Gpu, Mount, Port, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError, StateError, TakenError
 
 
 def left(launch: AgentContainers, client: Any) -> list[dict[str, Any]]:

@@ -12,14 +12,14 @@ import pytest
 from containers_lab import Launcher, actions, create_and_start, ours
 from engine_lab import AGENT, IMAGE, RUNTIME, Shape
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import label
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Mount
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in
-from ansible_collections.cluster.compute.plugins.module_utils._docker import networks as _networks
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
-from ansible_collections.cluster.compute.plugins.module_utils._docker.containers import AgentContainers
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import Removal, remove_volumes
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine import networks
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.containers import AgentContainers
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.removal import Removal, remove_volumes
+from ansible_collections.cluster.compute.plugins.module_utils._shared import label
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Mount
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ConflictError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in
 
 
 def test_a_volume_the_session_describes_goes_with_it(launcher: Launcher, client: Any) -> None:
@@ -50,7 +50,7 @@ def test_a_volume_that_sessions_share_goes_with_the_last(launcher: Launcher, cli
     gone = Removal(engine, first, "", 60).carry_out(check=False)
     assert (actions(gone), gone.left) == (["removed"], [name])
     assert client.inspect_container(pair[1].plan.main.name)["State"]["Running"]
-    _networks.absent(engine, first, deadline_in(20), check=False)
+    networks.absent(engine, first, deadline_in(20), check=False)
     gone = Removal(engine, second, "", 60).carry_out(check=False)
     assert {"name": name, "action": "volume removed"} in gone.actions
     assert client.volumes(filters={"name": name})["Volumes"] in (None, [])

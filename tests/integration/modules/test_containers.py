@@ -12,9 +12,9 @@ from containers_lab import Launcher, actions, create_and_start, inside, ours
 from engine_lab import AGENT, IMAGE, MIB, RUNTIME, Shape, relaunched, run_module, run_step
 from servers import free_port
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port, Resources
-from ansible_collections.cluster.compute.plugins.module_utils._docker import networks as _networks
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import Removal
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine import networks as _networks
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.removal import Removal
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan, Port, Resources
 
 
 def test_created_then_started_then_untouched(launcher: Launcher, client: Any) -> None:

@@ -15,14 +15,14 @@ import docker
 import pytest
 from engine_lab import IMAGE, ROOT, archive, make_image
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, LibraryError
-from ansible_collections.cluster.compute.plugins.module_utils._docker import client
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import (
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine import client
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import (
     AbsentError,
     Engine,
     LateError,
     UnreachableError,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ConflictError, LibraryError
 
 
 @pytest.fixture(scope="module")

@@ -19,12 +19,12 @@ import pytest
 from containers_lab import Launcher, create_and_start, ours
 from engine_lab import AGENT, Shape, run_module, with_container
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import label
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import Batch
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine, LateError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.logs import LogRequest, death
-from ansible_collections.cluster.compute.plugins.module_utils._docker.removal import Removal
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.batch import Batch
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import Engine, LateError
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.logs import LogRequest, death
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.removal import Removal
+from ansible_collections.cluster.compute.plugins.module_utils._shared import label
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
 
 SECONDS = 3
 

@@ -16,7 +16,7 @@ import pytest
 from docker.errors import ImageNotFound
 from engine_lab import IMAGE, make_image, run_step
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in, wait_until
 
 AGENT = "agent1"
 LABEL = f"cluster-compute-test={uuid.uuid4().hex}"

@@ -13,8 +13,8 @@ import docker
 import pytest
 from engine_lab import Shape, run_module
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import label
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._shared import label
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import pytest
 from agents_lab import IMAGE, NAMES, Agents, Lab
 from controller import Session, run
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in, wait_until
 
 # The fewest agents that hold three containers of one CPU are two.
 THREE = {"session_cluster_size": 3, "session_cluster_mode": "multi-node", "session_cpus": 1}

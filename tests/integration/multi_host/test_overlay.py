@@ -16,7 +16,7 @@ from agents_lab import NAMES, Agents, Lab
 from controller import PATIENCE, Session
 from followed_logs import followed, wait_for
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.examination import ESP
+from ansible_collections.cluster.compute.plugins.module_utils._agent.examination import ESP
 
 HOSTS = ["main1", "sub1", "sub2", "sub3", "sub4", "sub5"]
 SIX = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from agents_lab import NAMES, REFERENCE, Lab
 
-from ansible_collections.cluster.compute.plugins.module_utils._docker.client import Engine
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import Engine
 
 # More than an engine and a pipe keep for a reader.
 SIZE = 300_000

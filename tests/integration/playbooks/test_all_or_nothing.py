@@ -30,7 +30,7 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_task_start(self, task, is_conditional):
         if task.action != "cluster.compute.session":
             return
-        from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import launch
+        from ansible_collections.cluster.compute.plugins.plugin_utils._session import launch
         create = launch.create
 
         def taken(*given):

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from controller import ROOT, Controller
 
-LOG = ROOT / "tests/unit/plugins/module_utils/_agents/nvidia_smi/h100.xml"
+LOG = ROOT / "tests/unit/plugins/module_utils/_agent/nvidia_smi/h100.xml"
 GPU = "GPU-0d6a3f0b-17c3-4b2f-8a3e-2f1be0a45c01"
 
 

@@ -25,7 +25,7 @@ from docker.errors import ImageNotFound
 from example_images import REFERENCE
 from servers import free_port, is_open
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in, wait_until
 
 
 def environment(controller: Controller) -> dict[str, str]:

@@ -12,7 +12,7 @@ from app_pages import urls
 from controller import Controller, Done, Session
 from cryptography.hazmat.primitives import serialization
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import container_names
+from ansible_collections.cluster.compute.plugins.module_utils._shared.names import container_names
 
 
 def host_key(session: Session, host: str) -> str:

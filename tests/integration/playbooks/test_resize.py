@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from controller import SMALL, Controller, Done, Session
 
-from ansible_collections.cluster.compute.plugins.module_utils._docker.archives import pack
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.member_files import _SHELL, _WRITE
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.archives import pack
+from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.member_files import _SHELL, _WRITE
 
 # What a login reads of the members, without the runtime's own programs.
 READ = (

@@ -15,7 +15,7 @@ from controller import Controller, Session
 from engine_lab import IMAGE, make_image
 from servers import until
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.waiting import deadline_in, wait_until
+from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in, wait_until
 
 # The workers start when both parameter servers answer, and each worker asks both of them.
 ROLES: list[dict[str, Any]] = [

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from controller import ROOT, SMALL, Controller, Session, run, run_playbook
 
-from ansible_collections.cluster.compute.plugins.module_utils._planning.playbook_settings import COLUMNS
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.playbook_settings import COLUMNS
 
 IMAGE = "cluster-compute/reference:1"
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import SHIPPED, VARIABLES
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import SHIPPED, VARIABLES
 
 ROOT = Path(__file__).resolve().parents[3]
 PATTERNS = sorted((ROOT / "extensions/patterns").iterdir())

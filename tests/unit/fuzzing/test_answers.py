@@ -12,31 +12,31 @@ from typing import Any
 
 from hostile import Choices, assert_one_message, assert_visible, changed_bytes, changed_parts, fuzzed
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.devices import parse_gpu_use, parse_list
-from ansible_collections.cluster.compute.plugins.module_utils._agents.measuring import parse_stats, use
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, visible_lines
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Resources, User
-from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import parse_status, parse_statuses
-from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import parse_exit
-from ansible_collections.cluster.compute.plugins.module_utils._docker.images import PullCount
-from ansible_collections.cluster.compute.plugins.module_utils._docker.streams import CutError, last, unframed
-from ansible_collections.cluster.compute.plugins.module_utils._planning.batch_result import BatchWait
-from ansible_collections.cluster.compute.plugins.module_utils._planning.growing_log import FollowedLogs
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.app_files import _with_new_serial, parse_index
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import (
+from ansible_collections.cluster.compute.plugins.module_utils._agent.devices import parse_gpu_use, parse_list
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.apps import parse_status, parse_statuses
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.batch import parse_exit
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.images import PullCount
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.streams import CutError, last, unframed
+from ansible_collections.cluster.compute.plugins.module_utils._agent.measuring import parse_stats, use
+from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.app_files import _with_new_serial, parse_index
+from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.config_files import (
     included_config,
     known_hosts,
     login_environment,
     sshd_config,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import (
+from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.container_files import (
     merged_group,
     merged_passwd,
     merged_shadow,
 )
-from ansible_collections.cluster.compute.plugins.plugin_utils._session_shell import Output
-from ansible_collections.cluster.compute.plugins.plugin_utils._ssh_reachability import _answer
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Container, Resources, User
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, visible_lines
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.batch_result import BatchWait
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.log_follower import FollowedLogs
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.shell import Output
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.ssh import _answer
 
 MAIN = Container("", "", "main1", "main", 1, 0, 0, "a", "10.0.0.2", Resources())
 PASSWD = "root:x:0:0:root:/root:/bin/sh\nbob:x:1000:1000::/home/bob:/bin/sh\nsshd:x:101:65534::/run/sshd:/bin/false\n"
@@ -129,7 +129,7 @@ def test_what_a_session_prints_is_shown_visibly(choices: Choices) -> None:
 def test_an_agent_that_answers_with_other_logs_is_refused(choices: Choices) -> None:
     answer = changed_parts({"logs": [{"hostname": "main1", "state": "running", "text": LOG}]}, choices)
     try:
-        logs = arrival.logs(answer, "a")
+        logs = validation.logs(answer, "a")
     except ComputeError as error:
         assert_one_message(error.message)
         return
@@ -143,7 +143,7 @@ def test_an_agent_that_answers_with_other_logs_is_refused(choices: Choices) -> N
 def test_an_agent_that_answers_otherwise_about_a_command_is_refused(choices: Choices) -> None:
     answer = changed_parts(STATUS, choices)
     try:
-        status = arrival.status(answer, "a")
+        status = validation.status(answer, "a")
     except ComputeError as error:
         assert_one_message(error.message)
         return

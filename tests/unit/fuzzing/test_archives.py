@@ -20,10 +20,13 @@ from typing import Any
 
 from hostile import Choices, assert_one_message, assert_visible, changed, changed_bytes, fuzzed
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.image_archive import proven_ids, remove_names
-from ansible_collections.cluster.compute.plugins.plugin_utils._session_copy import _failed
-from ansible_collections.cluster.compute.plugins.plugin_utils._tar_stream import TarReader
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.image_archive import (
+    proven_ids,
+    remove_names,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, StateError
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.copying import _failed
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.tar_stream import TarReader
 
 BLOCK = tarfile.BLOCKSIZE
 NAMES = (

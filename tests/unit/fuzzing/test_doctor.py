@@ -11,13 +11,13 @@ from typing import Any
 from check_samples import NAMES, overlay, probes, report, swarm
 from hostile import Choices, assert_one_message, assert_visible, changed_parts, fuzzed
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.diagnosis import diagnose, summarize
-from ansible_collections.cluster.compute.plugins.module_utils._agents.findings import Requirements
-from ansible_collections.cluster.compute.plugins.module_utils._agents.overlay_checks import matrix
-from ansible_collections.cluster.compute.plugins.module_utils._agents.overlay_plan import overlay_plan, ring
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._text.table import check_lines
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.findings import Requirements
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.text.table import check_lines
+from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.diagnosis import diagnose, summarize
+from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.overlay_checks import matrix
+from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.overlay_plan import overlay_plan, ring
 
 POOLS = ["10.201.0.0/16"]
 OTHERS = [report(1), report(3)]
@@ -35,7 +35,7 @@ def checked(reports: list[Any], found: dict[str, Any], links: list[Any]) -> None
 def test_a_report_is_refused_or_evaluated(choices: Choices) -> None:
     answer = changed_parts({"report": report(2, swarm=swarm(2))}, choices)
     try:
-        found = arrival.examination(arrival.result(answer), "agent2")
+        found = validation.examination(validation.result(answer), "agent2")
     except ComputeError as error:
         assert_one_message(error.message)
         return
@@ -48,7 +48,7 @@ def test_what_a_test_finds_is_refused_or_evaluated(choices: Choices) -> None:
     good = {name: {**one, "overlay": overlay(name, *NAMES, mbits={})} for name, one in probes(*NAMES).items()}
     answer = changed_parts(good["agent2"], choices)
     try:
-        found = arrival.probe(arrival.result(answer), "agent2")
+        found = validation.probe(validation.result(answer), "agent2")
     except ComputeError as error:
         assert_one_message(error.message)
         return

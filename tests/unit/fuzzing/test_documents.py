@@ -15,18 +15,18 @@ from typing import Any
 from hostile import Choices, assert_one_message, assert_visible, changed, changed_bytes, fuzzed
 from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.declaration import ContainerSettings
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan, Port
-from ansible_collections.cluster.compute.plugins.module_utils._planning.agreement import check_agreement
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import (
+from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.config_files import (
     controller_config,
     default_address,
 )
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.session_file import checked_sessions
-from ansible_collections.cluster.compute.plugins.plugin_utils._shared_config import renamed_config
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.declaration import ContainerSettings
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan, Port
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.shared_config import renamed_config
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.agreement import check_agreement
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.session_file import checked_sessions
 
 ASKED = request(
     cluster_size=3,
@@ -70,7 +70,7 @@ USUAL = set(KEYWORDS.findall(configs(MADE)))
 
 def arrived(document: Any) -> Plan | None:
     try:
-        return arrival.plan(document, "head1")
+        return validation.plan(document, "head1")
     except ComputeError as error:
         assert_one_message(error.message)
         return None
@@ -124,7 +124,7 @@ def test_a_request_of_the_store_is_refused_or_can_be_read(choices: Choices) -> N
 @fuzzed(1500)
 def test_texts_of_a_result_are_visible(choices: Choices) -> None:
     try:
-        found = arrival.result({"agent": changed(RESULT, choices), **RESULT})
+        found = validation.result({"agent": changed(RESULT, choices), **RESULT})
     except ComputeError as error:
         assert_one_message(error.message)
         return
@@ -136,7 +136,7 @@ def test_the_document_of_a_session_is_refused_or_visible(choices: Choices) -> No
     text = json.dumps(changed(DOCUMENT, choices)).encode()
     content = changed_bytes(text, choices) if choices.below(4) == 0 else text
     try:
-        found = arrival.session_document(content, "/home/alice/.cluster-compute/train/session.json")
+        found = validation.session_document(content, "/home/alice/.cluster-compute/train/session.json")
     except ComputeError as error:
         assert_one_message(error.message)
         return
@@ -147,7 +147,7 @@ def test_the_document_of_a_session_is_refused_or_visible(choices: Choices) -> No
 @fuzzed(800)
 def test_the_id_of_a_session_is_refused_or_the_name_of_a_file(choices: Choices) -> None:
     try:
-        assert re.fullmatch("[0-9a-f-]{36}", arrival.session_id(choices.value(), "head1"))
+        assert re.fullmatch("[0-9a-f-]{36}", validation.session_id(choices.value(), "head1"))
     except ComputeError as error:
         assert_one_message(error.message)
 
@@ -156,4 +156,4 @@ def test_the_samples_are_accepted() -> None:
     assert arrived(PLAN) == arrived(SHORT) == MADE
     check_agreement(MADE, ASKED, ("a", "b"), "head1")
     assert checked_sessions([{"request": REQUEST}, {"request": REQUEST_OF_ROLES}], "head1")[1] == []
-    assert arrival.result(RESULT) == RESULT
+    assert validation.result(RESULT) == RESULT

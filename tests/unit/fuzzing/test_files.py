@@ -17,11 +17,11 @@ from hostile import Choices, assert_one_message, changed, changed_bytes, fuzzed
 from samples import SESSION, request
 
 from ansible_collections.cluster.compute.plugins.inventory import sessions
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import policy_path, read_document
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import check_policy
-from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import FOLDER, KeptRequests
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import parse_policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy_rules import check_policy
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.request_cache import FOLDER, KeptRequests
 
 POLICY: dict[str, Any] = {
     "default": {

@@ -13,14 +13,9 @@ from typing import Any
 from hostile import Choices, assert_one_message, changed, changed_bytes, changed_parts, fuzzed
 from samples import GIB, SESSION, agent, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.guard import unguarded
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival, states
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.exits import what_happened
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import parse_statuses
-from ansible_collections.cluster.compute.plugins.module_utils._docker.batch import parse_exit
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import (
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.apps import parse_statuses
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.batch import parse_exit
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import (
     container_entry,
     has_apps,
     ignored_entries,
@@ -28,19 +23,25 @@ from ansible_collections.cluster.compute.plugins.module_utils._docker.reports im
     is_ours,
     relays_by_session,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._agent.guard import unguarded
 from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import adopted_rows, rebuilt_plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import list_groups, sample
-from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import Allocation
-from ansible_collections.cluster.compute.plugins.module_utils._planning.placement import (
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import what_happened
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.allocation import Allocation
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import (
     Placement,
     free_of,
     place,
     rdma_refusal,
     usable_ports,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._text import lists as tables
+from ansible_collections.cluster.compute.plugins.plugin_utils._output import lists as tables
 
 ASKED = request(cluster_size=2, apps=[{"name": "lab", "port": 8888, "command": "lab"}])
 MADE = plan(ASKED, "aa")
@@ -126,7 +127,7 @@ def head_reads_a_good(report: dict[str, Any]) -> None:
     """Most changes of labels and of answers are left out of the report: the same one is read once."""
     text = json.dumps(report)
     if text not in READ:
-        assert arrival.report(report, "a") == report
+        assert validation.report(report, "a") == report
         head_reads(report)
         READ.add(text)
 
@@ -162,11 +163,11 @@ def head_reads(report: dict[str, Any]) -> None:
 @fuzzed(2000)
 def test_a_report_is_refused_or_the_head_can_decide_with_it(choices: Choices) -> None:
     try:
-        report = arrival.report(changed(REPORT, choices), "a")
+        report = validation.report(changed(REPORT, choices), "a")
     except ComputeError as error:
         assert_one_message(error.message)
         return
-    assert arrival.report(json.loads(json.dumps(report)), "a") == report or "nan" in json.dumps(report).lower()
+    assert validation.report(json.loads(json.dumps(report)), "a") == report or "nan" in json.dumps(report).lower()
     head_reads(report)
 
 
@@ -216,6 +217,6 @@ def test_what_pid_1_answers_is_reported(choices: Choices) -> None:
 
 
 def test_the_samples_are_accepted() -> None:
-    assert arrival.report(REPORT, "a") == REPORT
+    assert validation.report(REPORT, "a") == REPORT
     assert all(is_ours(listed(number)) for number in (0, 1))
     head_reads(REPORT)

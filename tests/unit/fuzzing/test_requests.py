@@ -12,17 +12,17 @@ from typing import Any
 from hostile import TEXTS, Choices, fuzzed
 from samples import plan
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import arrival
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Port
-from ansible_collections.cluster.compute.plugins.module_utils._core.report_rules import flaw
-from ansible_collections.cluster.compute.plugins.module_utils._planning.addresses import parse_port_range
-from ansible_collections.cluster.compute.plugins.module_utils._planning.agreement import check_agreement
-from ansible_collections.cluster.compute.plugins.module_utils._planning.allocation import wanted_ports
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request_checks import check_request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.stored_request import checked_request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.written_request import variables_of
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Port
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report_rules import flaw
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.addresses import parse_port_range
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.allocation import wanted_ports
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request_checks import check_request
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request_validation import checked_request
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.agreement import check_agreement
+from ansible_collections.cluster.compute.plugins.plugin_utils._variables.request_export import variables_of
 
 ODD = (*TEXTS, "\u2028", "\x85", "\u200e", "\xa0", "\ufeff", "\t", "\n", "\x1b[31m", "\U0001f600", "x" * 300)
 AMOUNTS = ("6m", "1.5GiB", "16g", " 2 G", "1024t", "1048576t", "999999999t", 1 << 30, 1 << 60, (1 << 60) + 1)
@@ -82,6 +82,6 @@ def test_what_a_launch_accepts_all_later_readers_accept(choices: Choices) -> Non
         secret["value"] = "x"
     assert check_request(written) == request
     made = plan(request, ports=ports_of(request))
-    assert arrival.plan(made.to_json(), "head1") == arrival.plan(made.to_short_json(), "head1") == made
+    assert validation.plan(made.to_json(), "head1") == validation.plan(made.to_short_json(), "head1") == made
     check_agreement(made, request, made.agents, "head1")
     assert [flaw(container.labels) for container in made.containers] == [""] * request.size

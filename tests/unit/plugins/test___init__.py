@@ -17,7 +17,7 @@ IMPORT = """
 import sys
 from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
 _AnsibleCollectionFinder(paths=[sys.argv[1]])._install()
-from ansible_collections.cluster.compute.plugins.module_utils._core import errors, paths
+from ansible_collections.cluster.compute.plugins.module_utils._shared import errors, paths
 print(paths.covers("/srv", "/srv/data"))
 """
 
@@ -25,10 +25,10 @@ print(paths.covers("/srv", "/srv/data"))
 def copied(folder: Path) -> Path:
     """The files of the collection that the import needs, in a new directory."""
     plugins = folder / "ansible_collections/cluster/compute/plugins"
-    core = plugins / "module_utils/_core"
+    core = plugins / "module_utils/_shared"
     core.mkdir(parents=True)
     shutil.copy(PLUGINS / "__init__.py", plugins)
-    for path in (PLUGINS / "module_utils/_core").glob("*.py"):
+    for path in (PLUGINS / "module_utils/_shared").glob("*.py"):
         shutil.copy(path, core)
     return core
 

@@ -14,7 +14,7 @@ import yaml
 from expressions import ROLES, evaluated, rendered
 from warm_playbook import run_of_checkout
 
-from ansible_collections.cluster.compute.plugins.module_utils._agents.provisioning import role_settings
+from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.provisioning import role_settings
 
 LOGS = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
 REFERENCE = "cluster-compute/reference:1"

@@ -13,11 +13,11 @@ import pytest
 import yaml
 from variables import TARGET, specification
 
-from ansible_collections.cluster.compute.plugins.module_utils._planning.known_names import AGENT_VARIABLES
-from ansible_collections.cluster.compute.plugins.module_utils._planning.playbook_settings import PLAYBOOK_SETTINGS
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import KEPT, VARIABLES, read_by
-from ansible_collections.cluster.compute.plugins.module_utils._planning.variable import Variable
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.variable import Variable
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.known_names import AGENT_VARIABLES
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.playbook_settings import PLAYBOOK_SETTINGS
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import KEPT, VARIABLES, read_by
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles" / "session"

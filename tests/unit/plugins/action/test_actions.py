@@ -17,11 +17,11 @@ from played import Answer, played
 from samples import agent, context, request
 
 from ansible_collections.cluster.compute.plugins.action import agent_info
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._steps import session, sessions
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
-from ansible_collections.cluster.compute.plugins.plugin_utils._results import explained
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.results import explained
 
 # agent_info
 

@@ -16,11 +16,11 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.module_utils.common.parameters import _list_no_log_values as list_no_log_values
 
 from ansible_collections.cluster.compute.plugins.action import agent_step
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import OF_AGENT, Agent
 from ansible_collections.cluster.compute.plugins.modules import agent_step as agent_step_module
-from ansible_collections.cluster.compute.plugins.plugin_utils._controller_steps import STEPS
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.controller_steps import STEPS
 
 HOSTS = ["a1", "a2", "a3"]
 

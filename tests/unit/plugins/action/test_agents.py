@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.action import agent_info
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import ComputeAction
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.action import ComputeAction
 
 
 def act(action: type[ComputeAction], args: Json, task_vars: Json, answer: Json | Exception | None = None) -> Any:

@@ -21,11 +21,11 @@ from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 from warm_playbook import run_of_checkout
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._planning.known_names import PREFIXES
-from ansible_collections.cluster.compute.plugins.plugin_utils import _known_names as known_names
-from ansible_collections.cluster.compute.plugins.plugin_utils._action import Controller
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.action import Controller
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.known_names import PREFIXES
+from ansible_collections.cluster.compute.plugins.plugin_utils._variables import known_names_check
 
 ROOT = Path(__file__).resolve().parents[4]
 PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
@@ -39,7 +39,7 @@ IMPORT = "ansible.builtin.import_playbook"
 def command_line(monkeypatch: pytest.MonkeyPatch) -> Json:
     """The extra variables (-e)."""
     extra_vars: Json = {}
-    monkeypatch.setattr(known_names, "load_extra_vars", lambda _loader: extra_vars)
+    monkeypatch.setattr(known_names_check, "load_extra_vars", lambda _loader: extra_vars)
     return extra_vars
 
 
@@ -52,7 +52,7 @@ def check(folder: Path, inventory: Json, agents: bool = True) -> None:
     action: Any = SimpleNamespace(_loader=loader, _templar=SimpleNamespace(template=lambda value: value))
     groups = hosts.get_groups_dict()
     own = {"hostvars": hostvars, "groups": groups, "inventory_hostname": "localhost", "playbook_dir": "/playbooks"}
-    known_names.check_command(Controller(action, own), agents)
+    known_names_check.check_command(Controller(action, own), agents)
 
 
 def site(**variables: Any) -> Json:
@@ -195,7 +195,7 @@ def test_a_limit_to_an_agent_leaves_no_misspelled_variable_unseen(checkout: Path
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS, ids=lambda path: str(path.name))
 def test_no_variable_of_a_play_hides_one_of_the_inventory(playbook: Path) -> None:
-    known = known_names.DECLARED | known_names.of_other_roles()
+    known = known_names_check.DECLARED | known_names_check.of_other_roles()
     assert not known & {name for play in yaml.safe_load(playbook.read_text()) for name in play.get("vars") or ()}
 
 
@@ -203,4 +203,4 @@ def test_the_results_of_roles_are_known_names() -> None:
     blocks = [one for path in ROOT.glob("roles/*/tasks/*.yml") for one in yaml.safe_load(path.read_text()) or ()]
     tasks = [task for one in blocks for task in one.get("block", [one])]
     names = {name for task in tasks for name in [task.get("register", ""), *task.get("ansible.builtin.set_fact", ())]}
-    assert {name for name in names if name.startswith(PREFIXES)} == known_names.RESULTS
+    assert {name for name in names if name.startswith(PREFIXES)} == known_names_check.RESULTS

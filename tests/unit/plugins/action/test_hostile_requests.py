@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError, visible
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import REQUEST_VARIABLES, Request
-from ansible_collections.cluster.compute.plugins.module_utils._planning.settings import (
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, InputError, visible
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import REQUEST_VARIABLES, Request
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import (
     check_variables,
     read_by,
     with_preset,
 )
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.variables import make_requests
+from ansible_collections.cluster.compute.plugins.plugin_utils._variables.request_variables import make_requests
 
 COUNT = int(os.environ.get("HOSTILE_REQUESTS", "20000"))
 SEED = int(os.environ.get("HOSTILE_SEED", "0"))

@@ -9,7 +9,7 @@ import pytest
 from played import played
 
 from ansible_collections.cluster.compute.plugins.action import image
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import images
+from ansible_collections.cluster.compute.plugins.plugin_utils._session import images
 
 LOGIN = {"username": "bob", "password": "s3cret"}
 

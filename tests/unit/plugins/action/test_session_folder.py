@@ -15,25 +15,25 @@ from played import played
 from samples import SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.action import containers
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import retire
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import retire
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._steps import session
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
-from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
-from ansible_collections.cluster.compute.plugins.plugin_utils._artifacts import Artifacts
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import place as placing
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct import queue
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.place import place
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.placed import Asked
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.play import Play
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.record import keep_result
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.reports import Avoided, Reports
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.start import restore_files
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.terminate import terminate
-from ansible_collections.cluster.compute.plugins.plugin_utils._kept_requests import KeptRequests
+from ansible_collections.cluster.compute.plugins.plugin_utils._client import shared_config
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.request_cache import KeptRequests
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.session_dir import Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.conductor import Play
+from ansible_collections.cluster.compute.plugins.plugin_utils._session import place as placing
+from ansible_collections.cluster.compute.plugins.plugin_utils._session import queue
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.place import place
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import Asked
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.record import keep_result
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Avoided, Reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.start import restore_files
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.terminate import terminate
 
 GONE = "1d5f2c9e-7c1b-4a53-8c76-2f6a1c0b9e11"
 ROW = {"id": SESSION, "name": "other", "state": "PENDING"}

@@ -11,8 +11,8 @@ from conducted import conducted
 
 from ansible_collections.cluster.compute.plugins.action import session_logs_info
 from ansible_collections.cluster.compute.plugins.action.session_logs_info import _Rounds, read
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._planning.growing_log import FollowedLogs
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.log_follower import FollowedLogs
 
 LOST = {"failed": True, "msg": "Connection refused."}
 

@@ -13,10 +13,10 @@ import pytest
 from conducted import conducted
 
 from ansible_collections.cluster.compute.plugins.action import ssh
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.container_files import Bundle
+from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.container_files import Bundle
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, InputError
 
 ADDRESSES = {"web": "172.18.0.2", "db": "172.18.0.3"}
 PLACES = {"web": "a", "db": "b"}

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from ansible_collections.cluster.compute.plugins.doc_fragments.options import ModuleDocFragment
-from ansible_collections.cluster.compute.plugins.module_utils._planning.options import OPTIONS
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.options import OPTIONS
 
 
 def documented(action: str) -> Any:

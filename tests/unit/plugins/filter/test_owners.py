@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cluster.compute.plugins.filter.owners import FilterModule
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import check_owner
+from ansible_collections.cluster.compute.plugins.module_utils._shared.names import check_owner
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from ansible.utils.unsafe_proxy import AnsibleUnsafe
 from warm_playbook import run_of_checkout
 
 from ansible_collections.cluster.compute.plugins.inventory import sessions
-from ansible_collections.cluster.compute.plugins.plugin_utils import _shared_config as shared_config
+from ansible_collections.cluster.compute.plugins.plugin_utils._client import shared_config
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "inventory.md"
 FILE = re.compile(r"^```yaml\n# (\S+\.sessions\.yml)\n(.*?)^```", re.MULTILINE | re.DOTALL)

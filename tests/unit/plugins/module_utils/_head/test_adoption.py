@@ -12,16 +12,20 @@ import pytest
 from samples import agent, carried_out, context, exactly, plan, request
 from store_sessions import plan_of, relabelled, row_of, running
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, HostNetwork, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import adopted_rows, rebuilt_plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
+from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import adopt, removable
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, removable
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
+    Agent,
+    HostNetwork,
+    ObservedContainer,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ConflictError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import parse_policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 
 A, B = agent("a"), agent("b")
 TRAIN = request(cluster_size=3)

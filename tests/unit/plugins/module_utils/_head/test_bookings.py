@@ -13,12 +13,12 @@ from pathlib import Path
 from samples import agent, carried_out, context, request
 from store_sessions import plan_of, row_of, running
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import removable
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import capacity_left
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
 
 A, B = agent("a"), agent("b")
 TRAIN = request(cluster_size=3)

@@ -13,9 +13,9 @@ import pytest
 from samples import agent, context, request
 from store_sessions import plan_of
 
+from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.config_files import ssh_port
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import ssh_port
 
 FORK = multiprocessing.get_context("fork")
 A = agent("a")

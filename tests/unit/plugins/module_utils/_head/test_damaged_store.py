@@ -20,19 +20,19 @@ from typing import Any
 import pytest
 from samples import SESSION, agent, carried_out, context, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._head import store as stores
+from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import lock_holders
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import DamagedStoreError, Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, carry_out
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import sample
-from ansible_collections.cluster.compute.plugins.module_utils._planning.fair_share import decayed_use
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.fair_share import decayed_use
 from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import begin, keep_up
 from ansible_collections.cluster.compute.plugins.module_utils._steps.sessions import list_all
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head

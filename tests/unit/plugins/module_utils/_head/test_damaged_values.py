@@ -14,20 +14,20 @@ from typing import Any
 import pytest
 from samples import SESSION, agent, carried_out, context, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
+from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import RESTORED, adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide, note_degraded
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, carry_out
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import RESTORED, adopt
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import keep_up
 from ansible_collections.cluster.compute.plugins.module_utils._steps.sessions import list_all
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 from ansible_collections.cluster.compute.plugins.module_utils._steps.store import usage
-from ansible_collections.cluster.compute.plugins.module_utils._text.lists import list_lines
-from ansible_collections.cluster.compute.plugins.module_utils._text.page import page_of
+from ansible_collections.cluster.compute.plugins.plugin_utils._output.lists import list_lines
+from ansible_collections.cluster.compute.plugins.plugin_utils._output.page import page_of
 
 PLAN = plan(request(cluster_size=2), "aa")
 AGENTS = carried_out([agent("a")], PLAN)

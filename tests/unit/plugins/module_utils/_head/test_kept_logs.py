@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import keep_logs, kept_logs, surplus_logs
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 
 LOG = [{"logs": [{"hostname": "main1", "text": "again"}]}]
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from samples import agent, context, request
 from store_sessions import memory_store, row_of, running
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
-from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import QueueRules
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import Policy
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 from ansible_collections.cluster.compute.plugins.module_utils._steps.store import usage
 

@@ -10,17 +10,17 @@ from dataclasses import replace
 import pytest
 from samples import agent, carried_out, context, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.exits import what_happened
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
-from ansible_collections.cluster.compute.plugins.module_utils._head.details import finished_sessions, is_overdue
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_view import finished_sessions, is_overdue
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
-from ansible_collections.cluster.compute.plugins.module_utils._text.lists import remarks
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import what_happened
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
+from ansible_collections.cluster.compute.plugins.plugin_utils._output.lists import remarks
 
 A = agent("a")
 OVER, IDLE = "ended: its lifetime is over", "ended: it was idle for session_idle_timeout"

@@ -12,20 +12,23 @@ from pathlib import Path
 import pytest
 from samples import GIB, NEVER, agent, carried_out, context, request, with_apps
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.exits import what_happened
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.details import finished_sessions, healing_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
+from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_view import (
+    finished_sessions,
+    healing_sessions,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import held_on
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import what_happened
 from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
-from ansible_collections.cluster.compute.plugins.module_utils._text.lists import state_of
+from ansible_collections.cluster.compute.plugins.plugin_utils._output.lists import state_of
 
 A, B = agent("a"), agent("b", gpus=["x"])
 WIDE = request(cluster_size=6, cluster_mode="multi-node")

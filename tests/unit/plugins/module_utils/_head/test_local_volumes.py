@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from samples import agent, context, exactly, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
 
 VOLUME = {"source": "cache", "target": "/cache"}
 

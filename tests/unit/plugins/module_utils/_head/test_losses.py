@@ -12,11 +12,6 @@ import pytest
 from samples import agent, carried_out, context, observed, plan, request
 from store_sessions import plan_of, row_of, running
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError
-from ansible_collections.cluster.compute.plugins.module_utils._core.exits import LOST
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.losses import (
     decided,
@@ -27,12 +22,17 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.losses impor
     silent_agents,
     to_clean,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
-from ansible_collections.cluster.compute.plugins.module_utils._planning.agreement import check_agreement
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ConflictError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import LOST
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.agreement import check_agreement
 
 A, B, C = (agent(name, cpus=2, node="node-" + name) for name in "abc")
 

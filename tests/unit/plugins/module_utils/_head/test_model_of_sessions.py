@@ -22,16 +22,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from samples import agent, context, observed, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Container, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
 from ansible_collections.cluster.compute.plugins.module_utils._head.losses import lift, losses, note_agents, to_clean
+from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import removable
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import removable
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import Limits, SitePolicy
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Container, Plan
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import Limits, SitePolicy
 
 NAMES = st.sampled_from(["alpha", "beta1"])
 HOSTS = ("a", "b", "c")

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from samples import agent, carried_out, context, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
-from ansible_collections.cluster.compute.plugins.module_utils._planning.plan import with_user_environment
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.plan import with_user_environment
 
 A = agent("a")
 FIRST = request(command="exit 3", cluster_size=2)

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from samples import SESSION, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import STATE_DIR
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._head import policy_file
 from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import write_document
 from ansible_collections.cluster.compute.plugins.module_utils._head.presence import presence
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import FILE, Store
+from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import STATE_DIR
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._steps import session
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 

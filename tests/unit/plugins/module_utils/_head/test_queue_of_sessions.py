@@ -12,14 +12,14 @@ import pytest
 from samples import GIB, NEVER, agent, carried_out, context, exactly, request
 from store_sessions import row_of, running
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import turns
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.turns import turns
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules
-from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import STRICT, Policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import QueueRules
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import STRICT, Policy
 
 A, B = agent("a"), agent("b")
 TRAIN = request(cluster_size=3)

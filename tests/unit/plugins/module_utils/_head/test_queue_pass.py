@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 from samples import GIB, agent, carried_out, context, request
 from store_sessions import memory_store, row_of, running
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.names import ALL_OWNERS
+from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import keep_pass
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import Round, begin, decide, end
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import Context
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
-from ansible_collections.cluster.compute.plugins.module_utils._head.turns import Context
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import keep_pass
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import STRICT, Policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.names import ALL_OWNERS
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import parse_policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import STRICT, Policy
 
 A, NOTHING = agent("a"), agent("a", cpus=0)
 KEPT = "%s (room is kept for %s, before it in the queue; schedule.yml launches what fits)"

@@ -15,8 +15,6 @@ import pytest
 from samples import agent, carried_out, context, request
 from store_sessions import running
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import POLICY_FILE, STATE_DIR
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import (
     policy_path,
     read_document,
@@ -26,9 +24,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file 
 from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import by_owner, uses
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import Use
-from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import POLICY_FILE, STATE_DIR
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import parse_policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy_rules import Use
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import Policy
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 from ansible_collections.cluster.compute.plugins.module_utils._steps.store import provide
 

@@ -20,14 +20,14 @@ import yaml
 from samples import agent, context
 from store_sessions import plan_of, row_of
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.report_rules import flaw
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, ObservedContainer
-from ansible_collections.cluster.compute.plugins.module_utils._docker.reports import container_entry
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import container_entry
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
+from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import FILE, Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report_rules import flaw
 
 RECORDED = Path(__file__).parent / "recorded"
 TRAIN = "6513270e-269e-4d37-b2a7-4de452e6b438"

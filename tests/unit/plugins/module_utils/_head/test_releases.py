@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import is_lost
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import begin
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import VERSION, Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import VERSION, Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import FILE, Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import is_lost
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 
 PLAN = plan(request())
 SESSION = PLAN.session.id

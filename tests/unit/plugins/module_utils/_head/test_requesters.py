@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from samples import SESSION, agent, context, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Requester, Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Requester, Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
 from ansible_collections.cluster.compute.plugins.module_utils._steps import store as steps
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head

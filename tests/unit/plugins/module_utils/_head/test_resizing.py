@@ -12,15 +12,19 @@ import pytest
 from samples import agent, carried_out, context, exactly, observed, request
 from store_sessions import plan_of, row_of, running
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import ConflictError, InputError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent, HostNetwork
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.queue import Policy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent, HostNetwork
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import (
+    ConflictError,
+    InputError,
+    StateError,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import parse_policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import Policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 
 A = agent("a", cpus=8)
 THREE, FIVE, TWO = (request(cluster_size=size) for size in (3, 5, 2))

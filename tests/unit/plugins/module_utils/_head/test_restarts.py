@@ -11,10 +11,10 @@ import pytest
 from samples import agent, carried_out, context, request
 from store_sessions import plan_of, row_of, running
 
-from ansible_collections.cluster.compute.plugins.module_utils._head.details import healing_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_view import healing_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._planning.restarts import RESTARTED, restart_turn
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.restarts import RESTARTED, restart_turn
 
 A = agent("a")
 

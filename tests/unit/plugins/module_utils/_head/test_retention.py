@@ -15,15 +15,15 @@ import pytest
 from samples import agent, carried_out, context, request, with_apps
 from store_sessions import running
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
 from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import remove_logs, surplus_logs
+from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import adopt, expired, removable, retire
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import note_degraded
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Requester, Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Requester, Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt, expired, removable, retire
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._steps import queue
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 

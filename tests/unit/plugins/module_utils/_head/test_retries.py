@@ -9,10 +9,10 @@ from __future__ import annotations
 from samples import agent, carried_out, context, request
 from store_sessions import plan_of
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import label
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
+from ansible_collections.cluster.compute.plugins.module_utils._shared import label
 
 
 def test_a_launch_whose_addresses_were_taken_waits_again_but_not_for_ever(store: Store) -> None:

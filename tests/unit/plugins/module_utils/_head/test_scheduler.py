@@ -14,18 +14,18 @@ import pytest
 from samples import SESSION, agent, carried_out, context, exactly, request, with_apps
 from store_sessions import plan_of, relabelled, row_of, running
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import label, states
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import (
+from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.config_files import ssh_port
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._shared import label, states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import RdmaPort
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import (
     ConflictError,
     EngineError,
     InputError,
     NotFoundError,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import RdmaPort
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import QueueRules, SitePolicy
-from ansible_collections.cluster.compute.plugins.module_utils._ssh.config_files import ssh_port
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import QueueRules, SitePolicy
 
 A, B = agent("a"), agent("b")
 TRAIN = request(cluster_size=3)

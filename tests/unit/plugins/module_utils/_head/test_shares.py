@@ -13,13 +13,13 @@ import pytest
 from samples import GIB, agent, context, request
 from store_sessions import plan_of
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Gpu, GpuSharing
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import available, list_groups, waits_on_mps
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy_rules import Use
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Gpu, GpuSharing
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import parse_policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy_rules import Use
 from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 

@@ -14,8 +14,6 @@ from pathlib import Path
 import pytest
 from samples import exactly
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.constants import STATE_DIR
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._head import state_folder
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import (
     Folder,
@@ -25,6 +23,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder
     state_dir,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import STATE_DIR
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 
 LOGS = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
 GROUP = 4321

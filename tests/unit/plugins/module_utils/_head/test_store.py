@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from samples import exactly, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import NotFoundError, StateError
 
 FORK = multiprocessing.get_context("fork")
 ASKED = request(cluster_size=2, gpus=0.5, environment={"A": "ü"}, mounts=[{"source": "/data", "target": "/data"}])

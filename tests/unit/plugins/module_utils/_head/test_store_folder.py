@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from samples import exactly
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from samples import SESSION, exactly
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import NotFoundError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import NotFoundError, StateError
 
 BOB = {"host": "controller", "user": "bob", "pid": 7, "start": "2"}
 # The way to every state, from PENDING on.

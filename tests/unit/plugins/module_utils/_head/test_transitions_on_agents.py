@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from samples import agent, carried_out, context, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.model import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import Agent
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
-from ansible_collections.cluster.compute.plugins.module_utils._head.upkeep import adopt
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
 
 BOB = {"host": "controller", "user": "bob", "pid": 7, "start": "2"}
 

@@ -14,18 +14,18 @@ import pytest
 from samples import GIB, agent, carried_out, context, request
 from store_sessions import row_of, running
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.reports import RED, GpuHealth
-from ansible_collections.cluster.compute.plugins.module_utils._head.details import time_left, without_private
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
-from ansible_collections.cluster.compute.plugins.module_utils._head.row import Row
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_view import time_left, without_private
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import available, held_on, list_owners, sample
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import SitePolicy
-from ansible_collections.cluster.compute.plugins.module_utils._text.lists import sessions_table
-from ansible_collections.cluster.compute.plugins.module_utils._text.page import page_of, tiles
-from ansible_collections.cluster.compute.plugins.plugin_utils._conduct.listing import sessions_page
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import RED, GpuHealth
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import SitePolicy
+from ansible_collections.cluster.compute.plugins.plugin_utils._output.lists import sessions_table
+from ansible_collections.cluster.compute.plugins.plugin_utils._output.page import page_of, tiles
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.listing import sessions_page
 
 A, B = agent("a", address="192.0.2.7", publish="0.0.0.0"), agent("b")
 

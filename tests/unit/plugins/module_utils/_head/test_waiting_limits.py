@@ -10,13 +10,13 @@ import pytest
 from samples import agent, context, exactly, request
 from store_sessions import row_of
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import states
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._planning.policy import parse_policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import parse_policy
 
 A, NOTHING = agent("a"), agent("a", cpus=0)
 TOO_LONG = "it waited longer than the 3600 seconds that the policy of this site permits"

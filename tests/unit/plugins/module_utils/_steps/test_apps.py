@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._docker.apps import Apps, AppStatus
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.apps import Apps, AppStatus
 from ansible_collections.cluster.compute.plugins.module_utils._steps import apps
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Agent
 

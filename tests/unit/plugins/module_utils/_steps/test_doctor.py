@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._core import label
+from ansible_collections.cluster.compute.plugins.module_utils._shared import label
 from ansible_collections.cluster.compute.plugins.module_utils._steps import doctor
 
 

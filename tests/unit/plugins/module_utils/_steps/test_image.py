@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import StateError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._steps import image
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Agent
 

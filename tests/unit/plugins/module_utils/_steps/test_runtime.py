@@ -11,9 +11,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._core.documents import Json
-from ansible_collections.cluster.compute.plugins.module_utils._core.errors import EngineError, LibraryError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._docker.connection import OtherEngineError
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.connection import OtherEngineError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import (
+    EngineError,
+    LibraryError,
+    StateError,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._steps import runtime
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Agent
 

@@ -1,0 +1,273 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Convert an engine's answers to the documents of docs/contracts.md."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, Iterable, List, Sequence, Set
+
+from ..._shared import label
+from ..._shared.codec import Json, digest
+from ..._shared.constants import HOST, MULTI_NODE, RELAY_ROLE
+from ..._shared.documents.plan import Resources
+from ..._shared.documents.report_rules import flaw, small_number
+from ..._shared.documents.schema import MADE, MAKER, UUID
+from ..._shared.exits import APART
+from ..._shared.names import container_names, network_name
+
+# The states of a container that programs may run in.
+ACTIVE = frozenset({"running", "restarting", "paused"})
+_ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "arm": "armv7l"}
+
+
+def is_ours(listed: Json) -> bool:
+    """Whether a container belongs to a session: it claims to, and its labels can be read."""
+    return claims(listed) and not flaw(listed["Labels"])
+
+
+def is_member(listed: Json) -> bool:
+    """Whether a container is a member of its session. A relay belongs to the session, too, and ends with it.
+
+    The role decides: every member has the label of its own role, whatever labels its image has.
+    """
+    return is_ours(listed) and not is_relay(listed)
+
+
+def active(listed: Sequence[Json]) -> List[Json]:
+    """The containers that programs may run in."""
+    return [container for container in listed if container["State"] in ACTIVE]
+
+
+def is_relay(listed: Json) -> bool:
+    return bool(listed["Labels"].get(label.ROLE) == RELAY_ROLE)
+
+
+def relays_by_session(everyone: Iterable[Json]) -> Dict[str, List[Json]]:
+    """The relays that run, by the ID of their session: ``name`` of the app, ``host_ip`` and ``port``."""
+    found: Dict[str, List[Json]] = {}
+    for relay in everyone:
+        bound = [port for port in relay.get("Ports") or () if port.get("PublicPort")]
+        if is_ours(relay) and is_relay(relay) and relay.get("State") == "running" and bound:
+            place = {"host_ip": str(bound[0].get("IP", "")), "port": int(bound[0]["PublicPort"])}
+            entry = {"name": relay["Labels"].get(label.RELAY, ""), **place}
+            found.setdefault(relay["Labels"][label.SESSION], []).append(entry)
+    return found
+
+
+def claims(listed: Json) -> bool:
+    """Whether a container has the labels of a session, and a name that these labels imply.
+
+    An image committed from a session's container carries that container's labels, and so does every container of that
+    image. A container that the engine is removing may have no name.
+    """
+    labels = listed.get("Labels") or {}
+    if not labels.get(label.SESSION):
+        return False
+    owner, session = labels.get(label.OWNER, ""), labels.get(label.NAME, "")
+    names = container_names(owner, session, hostname_of(labels), labels[label.SESSION])
+    return engine_name(listed) in ("", *names)
+
+
+def may_be_renamed(listed: Json) -> bool:
+    """Whether a container can be a renamed one of a session: it was created on the network of its session or of its agent."""
+    labels = listed.get("Labels") or {}
+    if not labels.get(label.SESSION) or claims(listed) or flaw(labels):
+        return False
+    own = network_name(labels.get(label.OWNER, ""), labels.get(label.NAME, ""), labels[label.SESSION])
+    return (listed.get("HostConfig") or {}).get("NetworkMode") in (own, HOST)
+
+
+def has_own_hostname(listed: Json, inspected: Json | None) -> bool:
+    """Whether a container has the hostname that the collection gives it: the engine's own in a relay.
+
+    A container that someone has made of an image of a session has the labels of that image, and another hostname.
+    """
+    found = ((inspected or {}).get("Config") or {}).get("Hostname")
+    return bool(found == (listed["Id"][:12] if is_relay(listed) else hostname_of(listed["Labels"])))
+
+
+def ignored_entries(everyone: Iterable[Json]) -> List[Json]:
+    """The containers that claim to belong to a session and whose labels cannot be read, with the first such label."""
+    claimed = [listed for listed in everyone if claims(listed) and flaw(listed["Labels"])]
+    return [
+        {"engine_name": engine_name(listed) or listed["Id"][:12], "label": flaw(listed["Labels"])} for listed in claimed
+    ]
+
+
+def container_entry(listed: Json, inspected: Json | None = None) -> Json:
+    """A session's container as reports show it, from the engine's list; ``inspected`` adds how it has ended."""
+    labels = {name: text for name, text in (listed.get("Labels") or {}).items() if name.startswith(label.PREFIX)}
+    network, address = _place(listed)
+    resources = _document(labels.get(label.RESOURCES), {})
+    state = (inspected or {}).get("State") or {}
+    return {
+        "id": labels.get(label.CONTAINER, ""),
+        "session": labels.get(label.SESSION, ""),
+        **{name: labels.get(f"{label.SESSION}.{name}", "") for name in ("name", "owner", "group", "mode")},
+        "hostname": hostname_of(labels),
+        "role": labels.get(label.ROLE, ""),
+        **{name: small_number(labels.get(f"{label.CONTAINER}.{name}")) for name in ("index", "rank")},
+        "launch": labels.get(label.LAUNCH, ""),
+        "spec": labels.get(label.SPEC, ""),
+        "engine_id": listed["Id"],
+        "engine_name": engine_name(listed),
+        "image": listed.get("Image", ""),
+        "state": APART if _is_apart(listed, labels) else state.get("Status") or listed.get("State", ""),
+        "exit_code": int(state.get("ExitCode") or 0),
+        "oom_killed": bool(state.get("OOMKilled")),
+        "created": float(listed.get("Created") or 0),
+        "address": address,
+        "network": network,
+        "resources": Resources.from_json(resources).to_json() if resources else {},
+        "ports": sorted(published(listed) | booked_ports(labels)),
+        # Only an entry that shows the container's networks says what it publishes.
+        **({"published": sorted(published(listed))} if "NetworkSettings" in listed else {}),
+        "labels": labels,
+    }
+
+
+def session_of(item: Json) -> str:
+    """The session whose label a container, network or volume in the engine's lists has; empty without one."""
+    return str((item.get("Labels") or {}).get(label.SESSION, ""))
+
+
+def network_entry(network: Json) -> Json:
+    """Any network: its subnets, which a new subnet must not overlap, and its session."""
+    pools = (network.get("IPAM") or {}).get("Config") or []
+    return {
+        "name": network.get("Name", ""),
+        "driver": network.get("Driver", ""),
+        "subnets": [pool["Subnet"] for pool in pools if pool.get("Subnet")],
+        "session": session_of(network) if UUID(session_of(network)) else "",
+    }
+
+
+def engine_identity(networks: Iterable[Json]) -> str:
+    """What no two engines have in common: the ID of the network that an engine makes at each start; empty without one.
+
+    Clones of a machine share the ID of its engine, and engines in containers share a kernel.
+    """
+    return next(
+        (str(one["Id"]) for one in networks if (one.get("Name"), one.get("Driver")) == ("bridge", "bridge")), ""
+    )
+
+
+def engine_entry(info: Json, api: str, cluster: str = "") -> Json:
+    """The engine and its place in a Swarm. Only managers report the Swarm's ID and the port of
+    its overlays: ``cluster`` is what a worker knows of it."""
+    swarm = info.get("Swarm") or {}
+    return {
+        "version": info.get("ServerVersion", ""),
+        "api": api,
+        "rootless": "name=rootless" in (info.get("SecurityOptions") or []),
+        "swarm": {
+            "state": swarm.get("LocalNodeState", "inactive"),
+            "node_id": swarm.get("NodeID", ""),
+            "cluster_id": (swarm.get("Cluster") or {}).get("ID") or cluster,
+            "manager": bool(swarm.get("ControlAvailable")),
+            "managers": [manager["NodeID"] for manager in swarm.get("RemoteManagers") or [] if manager.get("NodeID")],
+            "address": swarm.get("NodeAddr", ""),
+            "data_path_port": int((swarm.get("Cluster") or {}).get("DataPathPort") or 0),
+        },
+    }
+
+
+def image_entry(reference: str, image: Json | None) -> Json:
+    image = image or {}
+    made, owner = committed(image), image_labels(image).get(label.ORIGIN + ".owner", "")
+    # Users write labels, too.
+    is_known = bool(made and MADE(made) and MAKER(owner))
+    return {
+        "reference": reference,
+        "present": bool(image),
+        "id": image.get("Id", ""),
+        "architecture": architecture(image.get("Architecture", "")),
+        "made": made if is_known else "",
+        "owner": owner if is_known else "",
+    }
+
+
+def committed(image: Json) -> str:
+    """When an image was made of a container of a session; empty for others: what is built from it has its labels, and a later date."""
+    labels, date = image_labels(image), str(image.get("Created"))
+    made = str(labels.get("org.opencontainers.image.created"))
+    return made if label.ORIGIN + ".owner" in labels and made[:19] == date[:19] else ""
+
+
+def image_labels(image: Json) -> Dict[str, str]:
+    return dict((image.get("Config") or {}).get("Labels") or {})
+
+
+def architecture(name: str) -> str:
+    """The kernel's name of an architecture, for what images call it.
+
+    >>> architecture("amd64")
+    'x86_64'
+    """
+    return _ARCHITECTURES.get(name, name)
+
+
+def engine_name(listed: Json) -> str:
+    """A container's name. The engine also lists names that links add, which contain a second slash."""
+    names = [name[1:] for name in listed.get("Names") or [] if "/" not in name[1:]]
+    return str(names[0]) if names else ""
+
+
+def published(listed: Json) -> Set[int]:
+    """The host ports that a running container publishes, also without the engine's userland proxy."""
+    return {int(port["PublicPort"]) for port in listed.get("Ports") or [] if port.get("PublicPort")}
+
+
+def hostname_of(labels: Json) -> str:
+    role, index = labels.get(label.ROLE, ""), small_number(labels.get(label.INDEX))
+    return "%s%d" % (role, index)
+
+
+def _place(listed: Json) -> List[str]:
+    """The session's network and the address requested on it, which also stopped containers have."""
+    networks = (listed.get("NetworkSettings") or {}).get("Networks") or {}
+    own = (listed.get("HostConfig") or {}).get("NetworkMode", "")
+    for name, place in sorted(networks.items(), key=lambda pair: pair[0] != own):
+        wanted = ((place or {}).get("IPAMConfig") or {}).get("IPv4Address")
+        if wanted:
+            return [name, wanted]
+    return next(([name, (place or {}).get("IPAddress", "")] for name, place in networks.items()), ["", ""])
+
+
+def _is_apart(listed: Json, labels: Json) -> bool:
+    """Whether a container runs without the fabric of its session: its start was interrupted, or someone has disconnected it."""
+    networks = (listed.get("NetworkSettings") or {}).get("Networks") or {}
+    # With an overlay, docker_gwbridge is the third.
+    needed = 3 if labels.get(label.MODE) == MULTI_NODE else 2
+    return bool(labels.get(label.FABRIC)) and listed.get("State") == "running" and len(networks) < needed
+
+
+def has_apps(labels: Json) -> bool:
+    """Whether a container was launched with apps: main1 publishes ports for them, and the label of another container says so."""
+    ports = _document(labels.get(label.PORTS), [])
+    return bool(labels.get(label.APPS)) or any(port.get("name") != "ssh" for port in ports)
+
+
+def booked_ports(labels: Json) -> Set[int]:
+    """The host ports of main1, and of each container on the network of its agent, which stay reserved while it is stopped."""
+    ports = _document(labels.get(label.PORTS), [])
+    listened = set(map(int, filter(None, labels.get(label.HOST_PORTS, "").split(","))))
+    return listened.union(int(port["host_port"]) for port in ports if port.get("host_port"))
+
+
+def _document(text: str | None, otherwise: Any) -> Any:
+    try:
+        return json.loads(text or "")
+    except ValueError:
+        return otherwise
+
+
+def content_of(image: Json) -> str:
+    """A digest of an image's layers and configuration: equal on engines that compute different IDs for the same image."""
+    layers = (image.get("RootFS") or {}).get("Layers") or []
+    config = image.get("Config") or {}
+    # Some engines leave out what is empty.
+    kept = {key: config.get(key) or None for key in ("Env", "Cmd", "Entrypoint", "User", "WorkingDir", "Labels")}
+    return digest([layers, kept]) if layers else ""

@@ -1,0 +1,94 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether this host has the rules that protect the networks of sessions (overlay_guard.sh): overlays, and bridges."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from typing import Any, Collection, List, Mapping, Optional, Sequence
+
+from .._shared.codec import Json
+from .host import has_systemd
+
+MISSING, PRESENT = "missing", "present"
+NOT_SEEN: Json = {"state": "", "port": 0}
+_SHOW = ("iptables", "--wait", "2", "--table", "mangle", "-S")
+_JUMP = re.compile(r"^-A (INPUT|FORWARD) -p udp .*--dport (\d+) -j CLUSTER-COMPUTE$", re.MULTILINE)
+_DROP = re.compile(r"^-A CLUSTER-COMPUTE .*-j DROP$", re.MULTILINE)
+_DIRECT = re.compile(r"^-A (FORWARD|OUTPUT) .*-o cc-\+ -m conntrack .*-j DROP$", re.MULTILINE)
+_PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
+_SECONDS = 5
+_RECORD = "/run/cluster-compute-overlay-guard"
+# The timer installs the rules again each minute, and writes the record then.
+_FRESH = 300
+
+
+def overlay_guard() -> Json:
+    """The state, ``present``, ``missing``, or an empty text where this user cannot see it, and the UDP port of the rules."""
+    shown = _shown()
+    return _recorded() if shown is None else _installed(shown)
+
+
+def session_guard(info: Json) -> str:
+    """The state of the rules that keep the accounts of this host, and other hosts, out of the bridges of sessions.
+
+    The bridges of a rootless engine are in a network of its own, in which neither arrives.
+    """
+    if "name=rootless" in (info.get("SecurityOptions") or ()):
+        return ""
+    shown = _shown()
+    if shown is None:
+        return str(_recorded()["state"])
+    return PRESENT if set(_DIRECT.findall(shown)) == {"FORWARD", "OUTPUT"} else MISSING
+
+
+def _shown() -> Optional[str]:
+    """All rules of the table; None where this user cannot see them."""
+    environment = {**os.environ, "PATH": os.environ.get("PATH", "") + _PATH, "LC_ALL": "C"}
+    try:
+        shown = subprocess.run(_SHOW, env=environment, capture_output=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return shown.stdout.decode("utf-8", "replace") if shown.returncode == 0 else None
+
+
+def _installed(shown: str) -> Json:
+    """The rules among all of the table: traffic of both chains to one port is led to rules that drop it."""
+    jumps = set(_JUMP.findall(shown))
+    ports = [int(port) for chain, port in jumps if chain == "INPUT" and ("FORWARD", port) in jumps]
+    if not ports or not _DROP.search(shown):
+        return {"state": MISSING, "port": 0}
+    return {"state": PRESENT, "port": ports[0]}
+
+
+def _recorded() -> Json:
+    """The record of the last look, for others than root. Without systemd no timer looks again, so an old record shows nothing."""
+    try:
+        with open(_RECORD, encoding="ascii") as file:
+            age, port = time.time() - os.fstat(file.fileno()).st_mtime, int(file.read(16))
+    except (OSError, ValueError):
+        return {"state": MISSING, "port": 0}
+    if age < _FRESH:
+        return {"state": PRESENT, "port": port}
+    return {"state": MISSING, "port": 0} if has_systemd() else NOT_SEEN
+
+
+def unguarded(reports: Sequence[Json], names: Collection[str]) -> List[str]:
+    """The agents among these without the rules, or with those for another port than their Swarm's, which only managers report."""
+    swarms = {report["name"]: (report.get("engine") or {}).get("swarm") or {} for report in reports}
+    ports = {swarm.get("node_id"): swarm.get("data_path_port") for swarm in swarms.values()}
+    return [
+        report["name"]
+        for report in reports
+        if report["name"] in names and _lacks(report.get("overlay_guard") or NOT_SEEN, swarms[report["name"]], ports)
+    ]
+
+
+def _lacks(guard: Json, swarm: Json, ports: Mapping[Any, Any]) -> bool:
+    known = [ports.get(node) for node in (swarm.get("node_id"), *(swarm.get("managers") or ()))]
+    port = next((one for one in known if one), 0)
+    return bool(guard["state"] == MISSING or (guard["state"] == PRESENT and port and guard["port"] != port))

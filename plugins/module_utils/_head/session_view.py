@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a list shows of a session besides its state, such as its apps and folders, and what a pass over the queue does about it."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterable, List, Sequence, Tuple
+
+from .._shared import states
+from .._shared.codec import Json, picked
+from .._shared.constants import RELOCATE, RESTART_ALL
+from .._shared.documents.plan import Plan, Port
+from .._shared.documents.report import Agent, ObservedContainer
+from .._shared.documents.topology import kept_apps
+from .._shared.exits import OTHERWISE, UP, failed_apps, limit_reached
+from .._shared.planning.request import PRIVATE_FIELDS
+from .session_record import Row
+
+# Values of session_on_failure with which a pass repairs a session.
+HEALING = ("restart", RESTART_ALL)
+# Seconds that PID 1 may need beside the grace to end a session: it looks at its limits every five.
+_PAUSE = 15
+
+
+def details(row: Row, size: int, containers: Sequence[Json], agents: Sequence[Agent]) -> Json:
+    """The keys of the same names in a list, for a session of this size and these containers."""
+    return {
+        "kind": "compute" if size == 1 else "cluster",
+        "started": started(row),
+        "apps": _apps(row, agents),
+        "folders": _folders(row),
+        "measured": _sum_of(container.get("measured") for container in containers),
+    }
+
+
+def started(row: Row) -> float | None:
+    """When the session became RUNNING, or None if it never did. Of an adopted session, when its containers were created."""
+    times = [
+        float(entry["time"])
+        for entry in row.history
+        if entry["after"] == states.RUNNING and entry["before"] != states.RUNNING
+    ]
+    return (times[-1] or row.created) if times else None
+
+
+def time_left(session: Json, now: float) -> float | None:
+    """Seconds until the lifetime of a running session is over, or None if it has no lifetime."""
+    if session["state"] != states.RUNNING or not session["ends"]:
+        return None
+    return max(0.0, round(float(session["ends"]) - now, 3))
+
+
+def is_overdue(row: Row, now: float) -> bool:
+    """Whether a running session has outlived its lifetime: what keeps it in the containers can be stopped by root there."""
+    session, has_lifetime = row.settings, row.state == states.RUNNING and bool(row.settings.lifetime)
+    return has_lifetime and now > session.began + session.lifetime + session.grace + _PAUSE
+
+
+def without_private(session: Json, viewer: str) -> Json:
+    """The session as others see it: without the parts of its request that only its owner may read."""
+    request = session["request"]
+    if request is None or session["owner"] == viewer:
+        return session
+    return {**session, "request": {name: value for name, value in request.items() if name not in PRIVATE_FIELDS}}
+
+
+def finished_sessions(sessions: Sequence[Json]) -> List[Json]:
+    """The sessions that schedule.yml terminates.
+
+    They have ended by themselves or have outlived their lifetime, or their command has ended and terminate_when_done is set, or the
+    command or a container failed and on_failure is terminate. Sessions in the state TERMINATING
+    are included: the controller that began to end them may be gone.
+    """
+    return [
+        session
+        for session in sessions
+        if session["state"] == states.TERMINATING or (session["state"] == states.RUNNING and _is_finished(session))
+    ]
+
+
+def healing_sessions(sessions: Sequence[Json]) -> List[Json]:
+    """The sessions that schedule.yml repairs: they have lost containers or apps, ask for them, and all of their agents answer."""
+    return [
+        session
+        for session in sessions
+        if session["state"] == "RUNNING"
+        and _asks_for_repair(session)
+        and session["request"]
+        and not _is_finished(session)
+        and all(container["state"] != "unknown" for container in session["containers"])
+    ]
+
+
+def _asks_for_repair(session: Json) -> bool:
+    """A container that has moved and is missing is made again, whatever the session does about other failures."""
+    is_lost = session.get("on_lost") == RELOCATE and any(one["state"] == "missing" for one in session["containers"])
+    has_failed = session["degraded"] or failed_apps(session["containers"])
+    return is_lost or bool(session.get("on_failure") in HEALING and has_failed and not session.get("restart_waits"))
+
+
+def _is_finished(session: Json) -> bool:
+    command = session.get("command") or {}
+    is_again = bool(command.get("exit_code") and session["degraded"] and session.get("restarts_left"))
+    is_done = bool(session["terminate_when_done"]) and command.get("exit_code") is not None and not is_again
+    # An agent that is out of reach may come back with its containers: only an end that is seen counts.
+    has_dead = any(container["state"] not in (*UP, *OTHERWISE, "unknown") for container in session["containers"])
+    has_failed = has_dead or bool(command.get("exit_code"))
+    is_over = bool(limit_reached(session["containers"])) or session.get("overdue", False)
+    return is_over or is_done or (session["on_failure"] == "terminate" and has_failed)
+
+
+def _apps(row: Row, agents: Sequence[Agent]) -> List[Json]:
+    """The apps that run now, each with the address at which a user reaches it.
+
+    A port without a program of PID 1 counts as an app. While a container does not run, its apps are listed as they were launched.
+    """
+    if row.state not in states.HOLDING:
+        return []
+    where, main = row.main_on(agents)
+    ports = row.plan.main.ports if row.plan else main.ports if main else ()
+    address = {agent.name: agent.address for agent in agents}.get(where) or where
+    return [
+        {
+            "name": name,
+            "address": host_ip if host_ip.startswith("127.") or not port else address,
+            "port": port,
+            "agent": where,
+        }
+        for name, (host_ip, port) in _published(row, ports, main).items()
+    ] + (_of_roles(row.plan, agents) if row.plan else [])
+
+
+def _of_roles(plan: Plan, agents: Iterable[Agent]) -> List[Json]:
+    """The apps of other containers than main1, which publish no port."""
+    ended = ended_apps(plan, agents)
+    return [
+        {"name": app.name, "address": "", "port": 0, "agent": one.agent}
+        for one, app in kept_apps(plan)
+        if one.rank and app.name not in ended
+    ]
+
+
+def ended_apps(plan: Plan, agents: Iterable[Agent]) -> List[str]:
+    """The apps of roles that their containers, which run, keep no more: they were removed."""
+    own = [((one.agent, one.id), app.name) for one, app in kept_apps(plan) if one.rank]
+    # Few sessions have such apps: a list of many sessions looks at the containers of all agents for these alone.
+    observed = [(agent.name, one) for agent in agents for one in agent.containers] if own else []
+    # A container whose apps are not known is taken to run them.
+    kept = {
+        (agent, one.id): {app["name"] for app in one.data["apps"] if app["state"] != "ended"}
+        for agent, one in observed
+        if one.data.get("apps") is not None
+    }
+    return [name for place, name in own if name not in kept.get(place, (name,))]
+
+
+def _published(row: Row, ports: Sequence[Port], main: ObservedContainer | None) -> Dict[str, Tuple[str, int]]:
+    """The apps by name, each with the address and the port that are published for it; an empty text and 0 for none."""
+    found = {port.name: (port.host_ip, port.host_port) for port in ports if port.name != "ssh"}
+    kept = main.data.get("apps") if main is not None and main.state == "running" else None
+    if main is None or kept is None:
+        return found
+    running = {app["name"] for app in kept if app["state"] != "ended"}
+    removed = ({app["name"] for app in kept} | {app.name for app in row.settings.apps if app.command}) - running
+    relays = {relay["name"]: (relay["host_ip"], relay["port"]) for relay in main.data.get("relays") or ()}
+    staying = {name: place for name, place in found.items() if name not in removed}
+    return {**staying, **{name: relays.get(name, staying.get(name, ("", 0))) for name in sorted(running)}}
+
+
+def _folders(row: Row) -> List[Json] | None:
+    """The data folders; None if neither the plan nor the request is known."""
+    known = row.plan.session if row.plan else row.request
+    return [picked(mount, "source", "target", "mode") for mount in known.mounts] if known else None
+
+
+def _sum_of(measured: Iterable[Json | None]) -> Json | None:
+    """The sum of what containers use, or None if none of them was measured."""
+    known = [each for each in measured if each]
+    if not known:
+        return None
+    # Containers of one session may share a device.
+    gpus = {gpu["id"]: gpu for each in known for gpu in each["gpus"]}
+    return {
+        **{name: sum(each[name] for each in known) for name in ("millicpus", "memory")},
+        "gpus": list(gpus.values()),
+    }

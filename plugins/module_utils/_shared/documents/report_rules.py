@@ -1,0 +1,309 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rules for data that others write: the labels of a session's container, an agent's report, and a decision of the head.
+
+Every user of an engine can write labels, so each is checked before anything reads it. A report that one agent has made up must not
+stop decisions about all others, so each part has its type, and a size that can exist.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from functools import partial
+from typing import Any, Callable, Mapping
+
+from .. import label
+from ..names import check_owner, check_session_name
+from .schema import (
+    AGENT,
+    AMOUNT,
+    GPUS,
+    HOSTNAME,
+    INTERFACE,
+    MADE,
+    MAKER,
+    MOST,
+    PORT,
+    RESOURCES,
+    UUID,
+    WORD,
+    Rule,
+    Whole,
+    a_flag,
+    a_host_address,
+    a_line,
+    a_number,
+    a_subnet,
+    a_text,
+    an_address,
+    by_name,
+    fault,
+    in_order,
+    is_cpuset,
+    matching,
+    or_none,
+    texts,
+    whole,
+)
+
+# A label that is longer is not the collection's.
+_MOST_TEXT = 1 << 17
+_SMALL_NUMBER = matching("[0-9]{1,4}")
+
+
+def flaw(labels: Mapping[str, str]) -> str:
+    """The name of the first label that cannot be read; empty if all can. A label that is absent or empty has no flaw."""
+    return next(
+        (name for name, check in _BY_LABEL.items() if labels.get(name) and not _is_readable(check, labels[name])), ""
+    )
+
+
+def small_number(text: str | None) -> int:
+    """A small number from a label; 0 for any other text."""
+    return int(text) if text and _SMALL_NUMBER(text) else 0
+
+
+def _is_readable(check: Callable[[str], object], text: str) -> bool:
+    try:
+        return len(text) <= _MOST_TEXT and bool(check(text))
+    except Exception:
+        return False
+
+
+def _as_json(rule: Rule) -> Callable[[str], bool]:
+    return lambda text: fault(rule, json.loads(text)) is None
+
+
+def _are_slots(text: str) -> bool:
+    parts = json.loads(text)
+    slots = [slot for part in parts for slot in part]
+    return all(parts) and 0 < len(slots) == len(set(slots)) <= MOST and fault([whole(9999)], slots) is None
+
+
+def _is_placement(text: str) -> bool:
+    runs = json.loads(text)
+    return fault([in_order(a_text, AMOUNT)], runs) is None and 0 < sum(count for _agent, count in runs) <= MOST
+
+
+_BY_LABEL: Mapping[str, Callable[[str], object]] = {
+    label.SESSION: UUID,
+    label.NAME: partial(check_session_name, "session_name"),
+    label.OWNER: partial(check_owner, "session_owner"),
+    label.GROUP: WORD,
+    label.MODE: WORD,
+    label.SIZE: _SMALL_NUMBER,
+    label.PLACEMENT: _is_placement,
+    label.SUBNET: ipaddress.IPv4Network,
+    label.REQUEST: WORD,
+    label.BEGAN: matching(r"[0-9]{1,10}(\.[0-9]{1,9})?"),
+    label.FOLDERS: _as_json([a_line]),
+    label.FABRIC: ipaddress.IPv4Network,
+    label.FIRST: matching("[0-9]{1,4}(,[0-9]{1,4})*"),
+    label.HOST_PORTS: matching("[0-9]{1,5},[0-9]{1,5}"),
+    label.SLOTS: _are_slots,
+    label.LAUNCH: WORD,
+    label.CONTAINER: UUID,
+    label.ROLE: WORD,
+    label.INDEX: _SMALL_NUMBER,
+    label.RANK: _SMALL_NUMBER,
+    label.RESOURCES: _as_json(RESOURCES),
+    label.PORTS: _as_json([Whole(name=a_text, host_ip=an_address, container_port=PORT, host_port=PORT)]),
+    label.SPEC: WORD,
+    label.RELAY: WORD,
+}
+
+_NAME = matching(r"[A-Za-z0-9._-]{0,132}")
+_ID = matching(r"(?:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?")
+_EXIT_CODE = or_none(whole(65535, -65535))
+_GPU_USE = [Whole(id=a_line, percent=or_none(AMOUNT), memory=or_none(AMOUNT), capacity=or_none(AMOUNT))]
+# What a kernel calls its architecture.
+_MACHINE = matching(r"[\w.-]{0,32}")
+_NUMBERS = by_name(a_line, AMOUNT)
+_GPU_HEALTH = [Whole(id=a_line, state=matching("green|yellow|red"), reasons=[a_line])]
+
+
+_GPU_SHARING = Whole(kind=matching("none|mps|mig"), reason=a_line, may_pass=a_flag)
+
+
+def _are_cpus(value: Any) -> bool:
+    return value == "" or is_cpuset(value)
+
+
+def _labels(value: Any) -> bool:
+    """Labels of a container that its agent has not ignored."""
+    return texts(value) and not flaw(value)
+
+
+_CONTAINER = {
+    "id": _ID,
+    "session": UUID,
+    "name": a_line,
+    "owner": a_line,
+    "group": a_line,
+    "mode": a_line,
+    "hostname": _NAME,
+    "role": _NAME,
+    "index": whole(9999),
+    "rank": whole(9999),
+    "launch": a_line,
+    "spec": a_line,
+    "engine_id": a_line,
+    "engine_name": a_line,
+    "image": a_line,
+    "state": a_line,
+    "exit_code": _EXIT_CODE,
+    "oom_killed": a_flag,
+    "created": a_number,
+    "address": a_line,
+    "network": a_line,
+    "resources": RESOURCES,
+    "ports": [PORT],
+    "published": [PORT],
+    "enforced": {"millicpus": AMOUNT, "memory": AMOUNT, "pids": AMOUNT, "cpuset": _are_cpus},
+    "labels": _labels,
+    "batch": Whole(exit_code=_EXIT_CODE, oom_killed=a_flag, reason=a_text, begun=a_flag),
+    "apps": [Whole(name=_NAME, state=a_line, exit_code=_EXIT_CODE)],
+    "relays": [Whole(name=_NAME, host_ip=a_line, port=PORT)],
+    "measured": or_none(Whole(millicpus=AMOUNT, memory=AMOUNT, gpus=_GPU_USE)),
+}
+_SWARM = {
+    "cluster_id": a_line,
+    "node_id": a_line,
+    "state": a_line,
+    "managers": [a_line],
+    "manager": a_flag,
+    "address": a_line,
+    "data_path_port": PORT,
+}
+_DEAD = Whole(hostname=_NAME, agent=AGENT, state=a_line, exit_code=_EXIT_CODE, oom_killed=a_flag)
+STATUS = {"exit_code": _EXIT_CODE, "oom_killed": a_flag, "reason": a_text, "begun": a_flag, "dead": [_DEAD]}
+IMAGE = Whole(present=a_flag, size=AMOUNT)
+# A log has a size of its own.
+LOGS = [Whole(hostname=_NAME, state=a_line, text=lambda value: isinstance(value, str))]
+_RDMA_PORT = {"name": a_line, "link_layer": a_line, "active": a_flag, "fabric": a_flag, "host": a_flag}
+REPORT = {
+    "name": AGENT,
+    "reachable": a_flag,
+    "schedulable": a_flag,
+    "may_return": a_flag,
+    "reason": a_text,
+    "avoid": a_text,
+    "group": a_line,
+    "architecture": _MACHINE,
+    "publish": an_address,
+    "address": a_line,
+    "capacity": {"millicpus": AMOUNT, "memory": AMOUNT, "gpus": GPUS, "cpu_ids": [whole(65535)]},
+    "engine": {"version": a_line, "api": a_line, "rootless": a_flag, "swarm": _SWARM, "identity": a_line},
+    "limits": {"nofile": a_number, "memlock": a_number},
+    "paths": by_name(a_line, a_flag),
+    "image": {
+        "reference": a_text,
+        "id": a_line,
+        "architecture": _MACHINE,
+        "present": a_flag,
+        "made": MADE,
+        "owner": MAKER,
+    },
+    "runtime": {"volume": a_line, "present": a_flag},
+    "kernel": _NUMBERS,
+    "mtu": whole(65535),
+    "routes": [a_subnet],
+    "needed_addresses": [a_subnet],
+    "overlay_guard": Whole(state=a_line, port=PORT),
+    "networks": [{"name": a_line, "driver": a_line, "subnets": [a_subnet], "session": a_line}],
+    "ports": [PORT],
+    "names": [a_line],
+    "containers": [_CONTAINER],
+    "ignored_containers": [Whole(engine_name=a_line, label=a_line)],
+    "silent_folders": [a_line],
+    "gpu_use": _GPU_USE,
+    "gpu_health": _GPU_HEALTH,
+    "gpu_sharing": _GPU_SHARING,
+    "fabric": {"interface": a_line, "reason": a_text},
+    "host_network": {
+        "address": lambda value: value == "" or a_host_address(value),
+        "interface": lambda value: value == "" or INTERFACE(value),
+        "reason": a_text,
+    },
+    "rdma_ports": [Whole(**_RDMA_PORT)],
+}
+
+# What an agent has of a head.
+STORE = Whole(sessions=AMOUNT, policy=a_flag)
+
+# The examination of an agent by the doctor: all that its checks read.
+UNREACHED = Whole(name=AGENT, reachable=a_flag, reason=a_text)
+EXAMINATION = Whole(
+    {
+        **UNREACHED,
+        **dict.fromkeys(
+            ("address", "python", "engine", "identity", "sdk", "disk", "cgroup_version", "cgroup_driver"), a_line
+        ),
+        **dict.fromkeys(("log_driver", "storage", "esp_reason", "session_guard"), a_line),
+        **dict.fromkeys(("nfs", "runtime", "image", "systemd", "bridge_filter", "gpu_runtime"), a_flag),
+        **dict.fromkeys(("disk_free", "nofile", "memlock"), whole(1 << 60, -1)),
+        **dict.fromkeys(("gpus", "amd_gpus"), AMOUNT),
+        **dict.fromkeys(("gpu_driver", "gpu_toolkit"), a_line),
+        "architecture": _MACHINE,
+        "gpu_health": _GPU_HEALTH,
+        "gpu_sharing": _GPU_SHARING,
+        **{name: [a_subnet] for name in ("routes", "networks", "session_networks")},
+        **{name: [a_line] for name in ("open_api", "silent_folders", "settings")},
+        "cgroups": Whole(dict.fromkeys(("CPU quota", "memory limit", "swap limit", "cpuset", "pids limit"), a_flag)),
+        "kernel": _NUMBERS,
+        "mtu": whole(1 << 20, 68),
+        "fabric": Whole(interface=a_line, reason=a_text, mtu=whole(1 << 20), speed=whole(1 << 30)),
+        "rdma": [Whole(**_RDMA_PORT, gids=[a_line])],
+        "nvlink": Whole(gpus=whole(1000), linked=whole(1 << 20)),
+        "time": a_number,
+        "esp": or_none(a_flag),
+        "swarm": Whole(**{**_SWARM, "error": a_text, "is_gone": a_flag}),
+    }
+)
+
+# A number, or null, for each agent.
+_MEASUREMENTS = by_name(a_line, or_none(lambda number: a_number(number) and number >= 0))
+# What a step of the doctor adds to what is known of an agent.
+PROBE = {
+    **dict.fromkeys(("listened", "sent", "contained"), a_flag),
+    "reason": a_text,
+    "received": [[a_line]],
+    # The answer of each port of each agent.
+    "connected": by_name(a_line, texts),
+    "overlay": Whole(names=texts, heard=[[a_line]], latency=_MEASUREMENTS, mbits=_MEASUREMENTS, measured=a_flag),
+}
+
+# What a decision of the head always has, and what else.
+DECIDED = Whole(outcome=matching("placed|pending|failed|running|repair|held"), session=Whole(id=UUID, name=a_line))
+RECORDED = Whole(session=Whole(id=UUID, name=a_line, state=a_line))
+_FENCED = by_name(AGENT, Whole(sessions=[UUID], rejoins=a_flag, swarm=a_line))
+DECISION = {
+    "session": {"launch": a_line, "holder": or_none({"machine": a_line, "pid": whole(1 << 31)})},
+    "reason": a_text,
+    "missing": [HOSTNAME],
+    "added": [HOSTNAME],
+    "removed": [in_order(a_line, AGENT)],
+    "moves": [in_order(HOSTNAME, AGENT, AGENT)],
+    "failed_apps": [_NAME],
+    "ended_apps": [_NAME],
+    "new_limits": [_NAME],
+    "remove": [UUID],
+    "former_size": whole(MOST),
+    "fenced": _FENCED,
+}
+LOSSES = {
+    "fenced": _FENCED,
+    "lost": [
+        Whole(
+            id=UUID,
+            name=a_line,
+            owner=a_line,
+            action=matching("end|relocate|stay"),
+            reason=a_text,
+            nodes=by_name(AGENT, a_line),
+            swarms=by_name(AGENT, a_line),
+            shared=a_flag,
+        )
+    ],
+}

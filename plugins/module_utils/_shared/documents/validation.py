@@ -1,0 +1,379 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What arrives at a controller, checked once: results, reports, plans, and ``session.json``.
+
+An agent, the head or another user of the session store may have written them. A value becomes a name, an address or a port here, by
+its rule, or the document is refused with the name of its sender. Text for people loses its control characters. Actions read such
+documents nowhere else. ``plugins/plugin_utils/_session/agreement.py`` then compares a plan with its request.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from dataclasses import fields
+from typing import Any, Dict, Mapping, Sequence, Tuple, TypeVar, get_type_hints
+
+from ..codec import DECLARATION, Json
+from ..errors import ComputeError, visible
+from ..names import check_owner, check_session_name
+from ..value_rules import check_image, check_public_key
+from .declaration import BatchSettings, ContainerSettings
+from .plan import App, Container, Mount, Network, Plan, Port, Role, Secret, Session, User
+from .report_rules import (
+    DECIDED,
+    DECISION,
+    EXAMINATION,
+    IMAGE,
+    LOGS,
+    LOSSES,
+    PROBE,
+    RECORDED,
+    REPORT,
+    STATUS,
+    STORE,
+    UNREACHED,
+)
+from .schema import (
+    AGENT,
+    AMOUNT,
+    HOSTNAME,
+    ID,
+    INTERFACE,
+    LOGIN,
+    MOST,
+    PORT,
+    RESOURCES,
+    ROLE,
+    UUID,
+    VARIABLE,
+    WORD,
+    Rule,
+    Whole,
+    a_flag,
+    a_host_address,
+    a_line,
+    a_number,
+    a_subnet,
+    a_text,
+    an_address,
+    an_ipv4_subnet,
+    by_rule,
+    fault,
+    in_order,
+    matching,
+    or_none,
+    texts,
+    whole,
+)
+from .topology import members
+
+_Document = TypeVar("_Document")
+# Documents that must arrive as they are: a plan is compared with its request, a request with the one that was kept.
+_EXACT = ("plan", "request")
+# What ``visible`` escapes, as JSON writes it. Other text is only found too often.
+_SUSPECT = re.compile(r"\x7f|\\(?:[bfr]|u(?:00[01789]|061c|20[0-6]|d[89a-f]))")
+
+
+# Fields that any result may have in addition to the fields of its step. A malformed one would fail the command for all agents.
+_FRAME = {
+    "warnings": lambda value: isinstance(value, (list, tuple)),
+    "failure": {"code": a_text, "message": a_text, "where": a_text},
+    "duration": a_number,
+    "engine_calls": [in_order(a_number, a_number, a_text, a_text)],
+}
+
+
+def _is_odd(name: str, value: object) -> bool:
+    rule = _FRAME.get("duration" if name.endswith("duration") else name)
+    return rule is not None and fault(rule, value) is not None
+
+
+def result(document: Json) -> Json:
+    """The result of a module: text for people without control characters. Plans and requests in it stay as they are."""
+    if any(_is_odd(name, value) for name, value in document.items()):
+        document = {name: value for name, value in document.items() if not _is_odd(name, value)}
+    try:
+        if not _SUSPECT.search(json.dumps(document)):
+            return document
+    except (TypeError, ValueError, RecursionError):  # Ansible's own objects, such as warnings
+        pass
+    try:
+        return {name: value if name in _EXACT else _shown(value) for name, value in document.items()}
+    except RecursionError:
+        raise ComputeError("The result of a module is too deep to be read.") from None
+
+
+def report(document: object, agent: str) -> Json:
+    """The report of an agent. Raises ComputeError if it is not a report of this agent."""
+    _checked(REPORT, document, "report", agent)
+    if not isinstance(document, dict) or document.get("name") != agent:
+        raise refusal("report", agent, ("name",), document.get("name") if isinstance(document, Mapping) else None)
+    for container in document.get("containers") or ():
+        if not {"id", "session"} <= set(container):
+            raise refusal("report", agent, ("containers",), container)
+    return document
+
+
+def examination(document: Json, agent: str) -> Json:
+    """What the doctor's examination of an agent has found. Raises ComputeError if it is no examination of this agent."""
+    found = document.get("report")
+    is_reached = isinstance(found, Mapping) and found.get("reachable")
+    _checked(EXAMINATION if is_reached else UNREACHED, found, "report", agent)
+    if not isinstance(found, dict) or found["name"] != agent:
+        raise refusal("report", agent, ("name",), found)
+    return found
+
+
+def probe(document: Json, agent: str) -> Json:
+    """What a step of the doctor has found on an agent. Raises ComputeError if it is not."""
+    found = {name: document[name] for name in PROBE if name in document}
+    return _checked(PROBE, found, "answer", agent)
+
+
+def status(document: Json, agent: str) -> Json:
+    """An agent's answer about the command of a session. Raises ComputeError if it is none."""
+    return _checked(STATUS, document, "answer", agent)
+
+
+def store(document: Json, agent: str) -> Json:
+    """What an agent has of a head. Raises ComputeError if the answer does not say so."""
+    return _checked(STORE, dict(document.get("store") or {"sessions": 0, "policy": False}), "answer", agent)
+
+
+def image(document: Json, agent: str) -> Json:
+    """Whether an agent has an image, and its size. Raises ComputeError if the answer does not say so."""
+    found = document.get("image")
+    _checked(IMAGE, found, "answer", agent)
+    return {"present": found["present"], "size": found["size"]} if isinstance(found, dict) else {}
+
+
+def logs(document: Json, agent: str) -> Sequence[Json]:
+    """The logs in an agent's answer. Raises ComputeError if they are none."""
+    return _checked(LOGS, document.get("logs") or [], "answer", agent)
+
+
+def running_containers(document: Json, agent: str) -> Sequence[Json]:
+    """The containers that an agent has found by their names. Raises ComputeError if they are none."""
+    return _checked(_RUNNING, document.get("found") or [], "answer", agent)
+
+
+def plan(document: Any, sender: str) -> Plan:
+    """The plan of a session. Raises ComputeError if it has no value that a plan has there."""
+    _checked(_PLAN, document, "plan", sender)
+    try:
+        made = Plan.from_json(document)
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        raise refusal("plan", sender, (), "a document without what a plan has") from None
+    places = [(one.hostname, one.role, one.index, one.rank) for one in made.containers]
+    wanted = [(one.hostname, one.role, one.index, one.rank) for one in members(made.session.size, made.session.roles)]
+    if places != wanted or len(places) != made.session.size:
+        strange = next((place for place in places if place not in wanted), len(places))
+        raise refusal("plan", sender, ("containers",), strange)
+    subnet = ipaddress.ip_network(made.network.subnet)
+    for container in made.containers:
+        if ipaddress.ip_address(container.address) not in subnet:
+            raise refusal("plan", sender, ("containers", container.hostname, "address"), container.address)
+    return made
+
+
+def decision(document: Json, sender: str) -> Json:
+    """What the head has decided about a session. Raises ComputeError if it is no decision."""
+    _checked(DECIDED, document, "decision", sender)
+    return _checked(DECISION, document, "decision", sender)
+
+
+def recorded(document: Json, sender: str) -> Json:
+    """What the head has recorded: C(session) is empty if there is none. Raises ComputeError if it is no session."""
+    if document.get("session") != {}:
+        _checked(RECORDED, document, "answer", sender)
+    return document
+
+
+def losses(document: Json, sender: str) -> Json:
+    """The sessions that have lost agents, and the agents that are back. Raises ComputeError if the answer does not say so."""
+    return _checked(LOSSES, document, "answer", sender)
+
+
+def request(document: object, sender: str) -> Json:
+    """The request of a session of the store. Raises ComputeError if it has no value that a request has there."""
+    _checked(_REQUEST, document, "request", sender)
+    if not isinstance(document, dict):
+        raise refusal("request", sender, (), document)
+    return document
+
+
+def session_document(content: bytes | str, path: str) -> Json:
+    """``session.json``, which a launch wrote. Raises ComputeError if it is damaged or was changed."""
+    try:
+        document: Json = json.loads(content)
+        _checked(_SESSION_DOCUMENT, document, "document", path)
+        _check_names(document)
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ComputeError(f"{path} is damaged: run the session's launch again, which writes it.") from error
+    shown: Json = _shown(document)
+    return shown
+
+
+def session_id(value: object, sender: str) -> str:
+    if not UUID(value):
+        raise refusal("answer", sender, ("session", "id"), value)
+    return str(value)
+
+
+def _check_names(document: Json) -> None:
+    """Raise LookupError for a session, a container or an app without a name, or a network without a driver."""
+    for name in ("id", "name", "owner"):
+        document["session"][name]
+    document["session"]["user"]["name"], document["network"]["driver"], [app["name"] for app in document["apps"]]
+    for container in document["containers"]:
+        container["hostname"]
+
+
+def _checked(rules: Rule, document: _Document, kind: str, sender: str) -> _Document:
+    """The document. Raises ComputeError if a part of it breaks its rule."""
+    found = fault(rules, document)
+    if found is not None:
+        raise refusal(kind, sender, *found)
+    return document
+
+
+def refusal(kind: str, sender: str, place: Tuple[Any, ...], value: object) -> ComputeError:
+    """The error for a document of a sender that has a value at a place where its kind has none like it."""
+    shown = repr(value)
+    shown = shown if len(shown) <= 80 else shown[:79] + "…"
+    where = f" has {shown} in {'.'.join(map(str, place))}" if place else f" is {shown}"
+    message = "The %s of %s is refused: it%s. Nothing is done with it; find out who has changed it there."
+    return ComputeError(message % (kind, sender, where), sender)
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, str):
+        # A text without control characters keeps its type, which may say where it comes from.
+        text = visible(value)
+        return value if text == value else text
+    if isinstance(value, Mapping):
+        return {_shown(name): part if name in _EXACT else _shown(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_shown(part) for part in value]
+    return value
+
+
+_BY_TYPE = {bool: a_flag, float: a_number, Mapping[str, str]: texts}
+
+
+def _rules(kind: type, **own: Rule) -> Dict[str, Rule]:
+    """The rule of each field of a dataclass: the given rule, else the rule of its variable, else the rule of its type."""
+    declared = {one.name: one.metadata[DECLARATION] for one in fields(kind) if DECLARATION in one.metadata}
+    checks = {name: by_rule(variable["check"], name) for name, variable in declared.items()}
+    of_types = {name: _BY_TYPE[hint] for name, hint in get_type_hints(kind).items() if hint in _BY_TYPE}
+    return {**of_types, **checks, **own}
+
+
+_IMAGE, _SIZE, _MILLICPUS = by_rule(check_image, "image"), whole(MOST, 1), whole(1 << 40, 10)
+_DRIVER = matching("bridge|overlay|host")
+_IDENTITY = {
+    "id": UUID,
+    "name": by_rule(check_session_name, "session_name"),
+    "owner": by_rule(check_owner, "session_owner"),
+}
+_USER = _rules(User, name=LOGIN, uid=ID, gid=ID, home=matching(r"/[A-Za-z0-9._/-]{0,255}"))
+_APPS = [_rules(App, name=WORD, port=PORT, preferred_port=PORT, command=a_text, ready=a_line, path=a_line)]
+_ROLE = _rules(
+    Role,
+    name=ROLE,
+    size=_SIZE,
+    image=_IMAGE,
+    millicpus=_MILLICPUS,
+    memory=AMOUNT,
+    shm=AMOUNT,
+    group=WORD,
+    per_agent=whole(MOST),
+    command=a_text,
+    ready=a_text,
+    after=[ROLE],
+    apps=_APPS,
+)
+_MOUNT = _rules(Mount, source=a_line, target=a_line, type=matching("bind|volume|nfs"), mode=matching("rw|ro"))
+# What a request and its plan have in common.
+_SHARED = {
+    **_rules(BatchSettings),
+    **_rules(ContainerSettings, authorized_keys=[by_rule(check_public_key, "authorized_keys")]),
+    **{name: rule for name, rule in _IDENTITY.items() if name != "id"},
+    "group": WORD,
+    "mode": matching("single-node|multi-node"),
+    "size": _SIZE,
+    "image": _IMAGE,
+    "user": _USER,
+    "mounts": [_MOUNT],
+    "apps": _APPS,
+    "secrets": [_rules(Secret, name=WORD, environment=VARIABLE)],
+    "roles": [_ROLE],
+}
+_REQUEST = {
+    **_SHARED,
+    "millicpus": _MILLICPUS,
+    "agents": [AGENT],
+    "environment": texts,
+}
+_PLAN = {
+    "session": _rules(Session, **_SHARED, id=UUID, launch=UUID, request=WORD, permitted_folders=[a_line]),
+    "network": _rules(
+        Network,
+        name=WORD,
+        driver=_DRIVER,
+        subnet=a_subnet,
+        gateway=an_address,
+        ip_range=a_subnet,
+        mtu=or_none(whole(65535, 68)),
+        fabric=lambda value: value == "" or an_ipv4_subnet(value),
+        ssh_port=PORT,
+        master_port=PORT,
+    ),
+    "containers": [
+        _rules(
+            Container,
+            id=UUID,
+            name=WORD,
+            hostname=HOSTNAME,
+            role=ROLE,
+            index=_SIZE,
+            rank=whole(MOST),
+            local_rank=whole(MOST),
+            agent=AGENT,
+            address=a_host_address,
+            resources=RESOURCES,
+            interface=INTERFACE,
+            ports=[_rules(Port, name=WORD, container_port=PORT, host_ip=an_address, host_port=PORT)],
+        )
+    ],
+    "peers": lambda _value: False,
+    "shared": {"environment": texts, "labels": texts},
+}
+_RUNNING = [
+    Whole(
+        name=WORD,
+        id=matching("[0-9a-f]{64}"),
+        network=matching("[0-9a-z]{12,64}"),
+        address=a_host_address,
+        prefix=whole(32, 8),
+        resources=RESOURCES,
+    )
+]
+_SESSION_DOCUMENT = {
+    "session": {**_IDENTITY, "user": _USER},
+    "network": {"driver": _DRIVER},
+    "containers": [
+        {
+            "id": UUID,
+            "hostname": HOSTNAME,
+            "agent": AGENT,
+            "rank": whole(MOST),
+            "local_rank": whole(MOST),
+            "address": an_address,
+            "gpus": [a_line],
+        }
+    ],
+    "apps": [{"name": WORD, "address": a_line, "port": PORT, "tunnel": a_line, "relay": a_flag, "container": HOSTNAME}],
+}

@@ -1,0 +1,284 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What people and programs read about a session: ``session.json``, summaries and tables. Docs: docs/session_json.md."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import Any, List, Mapping, Sequence
+
+from ..codec import Json, picked, sparse
+from ..constants import SCHEMA
+from ..documents.plan import App, Container, Plan, Port, Resources, Role
+from ..documents.topology import kept_apps, order_of
+from ..errors import visible
+from ..names import local_port
+from ..units import show_bytes, show_cpus, show_seconds
+from .table import gpu_parts, table
+
+# Waiting sessions that a pass shows.
+_SHOWN_WAITING = 20
+_RESIZED = (
+    "Programs that run keep their environment, with the former size; new logins and new containers have the new one "
+    "(BACKENDAI_CLUSTER_SIZE, BACKENDAI_CLUSTER_HOSTS, WORLD_SIZE, TF_CONFIG and others)"
+)
+
+
+def session_document(plan: Plan, session: Json, address: str, timings: Mapping[str, float], folder: str = "") -> Json:
+    """The stable result of a launch.
+
+    ``session`` is its row in the store, ``timings`` are seconds per phase, ``address`` is where the controller reaches
+    the agent of main1, and ``folder`` the folder of the session on the controller.
+    """
+    main = plan.main
+    roles = [
+        {**picked(role, "name", "size", "image", "memory", "shm", "gpus"), "cpus": role.millicpus / 1000}
+        for role in plan.session.roles
+    ]
+    return {
+        "schema": SCHEMA,
+        "session": {
+            **picked(plan.session, "id", "name", "owner", "group"),
+            "state": session["state"],
+            **picked(plan.session, "mode", "size", "image"),
+            "user": picked(plan.session.user, "name", "uid", "gid"),
+            "created": session["created"],
+            "running": session["changed"],
+        },
+        "network": picked(plan.network, "name", "driver", "subnet"),
+        "resources": {
+            "cpus": main.resources.millicpus / 1000,
+            "memory": main.resources.memory,
+            "shm": main.resources.shm,
+            "gpus": sum(gpu.shares for gpu in main.resources.gpus),
+        },
+        **({"roles": roles} if roles else {}),
+        "containers": [_container_entry(container) for container in plan.containers],
+        "apps": [*(_port_entry(port, address, folder) for port in main.ports), *_apps_of_roles(plan, folder)],
+        # The result is recorded when a playbook has waited for it.
+        "command": {"result": "", "reason": ""} if plan.session.command else None,
+        "timings": {phase: round(float(seconds), 3) for phase, seconds in timings.items()},
+    }
+
+
+def plan_to_read(plan: Plan) -> Json:
+    """The plan as a diff shows it: without defaults and without labels, which repeat the rest.
+
+    Variables that all containers share appear once.
+    """
+    common = dict(set.intersection(*(set(one.environment.items()) for one in plan.containers)))
+    containers = {}
+    for one in plan.containers:
+        own = {name: value for name, value in one.environment.items() if name not in common}
+        containers[one.hostname] = sparse(replace(one, environment=own, labels={}), uncounted=True)
+    return {
+        "session": sparse(plan.session, uncounted=True),
+        "network": sparse(replace(plan.network, labels={}), uncounted=True),
+        "environment": common,
+        "containers": containers,
+    }
+
+
+def _container_entry(container: Container) -> Json:
+    known = picked(container, "id", "hostname", "agent", "rank", "local_rank", "address")
+    return {**known, "gpus": [gpu.id for gpu in container.resources.gpus]}
+
+
+def _port_entry(port: Port, address: str, folder: str) -> Json:
+    """Where a published port is reached: ``tunnel`` is the command for a reader who is not on the agent."""
+    # Loopback is for a reader on the agent itself.
+    reached = port.host_ip if port.host_ip.startswith("127.") else address
+    entry = {"name": port.name, "address": reached, "port": port.host_port}
+    if port.name != "ssh":
+        entry["tunnel"] = tunnel(folder, port.host_port, port.container_port)
+    return entry
+
+
+def tunnel_entry(session: str, app: App, folder: str, hostname: str = "main1") -> Json:
+    """An app without a port of an agent: main1 connects a port of the reader's machine to a container."""
+    way = tunnel(folder, local_port(session, app.name), app.port, hostname)
+    return {"name": app.name, "address": "", "port": 0, "tunnel": way, "container": hostname}
+
+
+def _apps_of_roles(plan: Plan, folder: str) -> List[Json]:
+    apps = [(one.hostname, app) for one, app in kept_apps(plan) if one.rank]
+    return [tunnel_entry(plan.session.id, app, folder, hostname) for hostname, app in apps]
+
+
+def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[str]:
+    """The report of a launch, as lines. ``scheduled`` is the decision of the head with its plan, which has been checked."""
+    session, outcome = scheduled["session"], scheduled["outcome"]
+    if outcome == "pending":
+        does = "would wait" if check_mode else "is PENDING"
+        return [f"Session {session['name']} {does}: {scheduled['reason']}."]
+    plan: Plan = scheduled["plan"]
+    kind = "compute session" if plan.session.size == 1 else f"cluster session, {plan.session.mode}"
+    lines = [
+        f"Session {session['name']}: {_state(scheduled, plan, check_mode)} ({kind})",
+        *(_each("%d %s (%s)" % (role.size, role.name, role.image), role) for role in plan.session.roles),
+        *([] if plan.session.roles else [_each("Each container", plan.main.resources)]),
+        f"Network {plan.network.subnet} ({plan.network.driver})"
+        + (f", fabric {plan.network.fabric}" if plan.network.fabric else ""),
+    ]
+    rows = [(container.hostname, container.agent, container.address) for container in plan.containers[:16]]
+    lines += ["  " + line for line in table(("container", "agent", "address"), rows)]
+    if plan.session.size > 16:
+        lines.append("  … and %d more" % (plan.session.size - 16))
+    if scheduled.get("former_size") and not check_mode:
+        lines.append(_RESIZED)
+    if outcome == "placed" and not plan.session.mounts:
+        lines.append("No data directory: the files of this session are removed with it")
+    lines += [f"App {port.name}: port {port.host_port} of {plan.main.agent}" for port in plan.main.ports[1:]]
+    lines += [f"App {app.name}: in {one.hostname}, by SSH tunnel" for one, app in kept_apps(plan) if one.rank]
+    parts = [part for one in plan.containers for part in gpu_parts([gpu.to_json() for gpu in one.resources.gpus])]
+    lines += [f"Part of a GPU: {part}" for part in dict.fromkeys(parts)]
+    lines += _gpu_warning(plan)
+    if check_mode:
+        return lines
+    folder = f"{artifacts.rstrip('/')}/{session['name']}"
+    lines += _ways_to_apps(plan, folder, str((scheduled.get("deployment") or {}).get("address")))
+    lines.append(f"Enter it: ssh -F {folder}/ssh_config main1")
+    return lines
+
+
+def _each(whose: str, amounts: Resources | Role) -> str:
+    memory, shm = show_bytes(amounts.memory), show_bytes(amounts.shm)
+    return f"{whose}: {show_cpus(amounts.millicpus)} CPUs, {memory} memory, {shm} shared memory"
+
+
+def waiting_summary(waiting: Sequence[Any]) -> List[str]:
+    """The sessions that a pass over the queue leaves waiting, first to last; each has a name and a reason."""
+    lines = [f"Session {one.name} is PENDING: {one.reason}." for one in waiting[:_SHOWN_WAITING]]
+    more = len(waiting) - len(lines)
+    return lines + (["… and %d more wait; sessions.yml lists them" % more] if more else [])
+
+
+def _gpu_warning(plan: Plan) -> List[str]:
+    """A warning if several containers on an agent have GPUs of their own: NCCL takes containers for different hosts."""
+    with_gpus = [one.agent for one in plan.containers if sum(gpu.shares for gpu in one.resources.gpus) >= 1]
+    agents = [name for name in dict.fromkeys(with_gpus) if with_gpus.count(name) > 1]
+    if not agents:
+        return []
+    found = "several containers have GPUs of the same agent ({}): NCCL connects them by sockets, not by NVLink".format(
+        ", ".join(agents)
+    )
+    return [f"Warning: {found}; use session_per_agent: 1, and give the container of each agent all its GPUs"]
+
+
+def _ways_to_apps(plan: Plan, folder: str, address: str) -> List[str]:
+    """Where the URLs are, and the commands that make loopback ports of another machine ports of this machine."""
+    lines = []
+    if kept_apps(plan):
+        lines.append(f"Open the apps in a browser: their URLs, with tokens, are in {folder}/apps")
+    private = [port for port in plan.main.ports[1:] if port.host_ip.startswith("127.")]
+    if private and not address.startswith("127."):
+        lines.append(f"Each needs a connection to {plan.main.agent} first, which lasts until it is stopped:")
+        lines += [f"  {tunnel(folder, port.host_port, port.container_port)}" for port in private]
+    for entry in _apps_of_roles(plan, folder):
+        lines += [
+            f"App {entry['name']} needs a connection to {entry['container']}, which lasts until it is stopped:",
+            f"  {entry['tunnel']}",
+        ]
+    return lines
+
+
+def _state(scheduled: Json, plan: Plan, check_mode: bool) -> str:
+    if scheduled["outcome"] == "placed":
+        return "would be launched" if check_mode else "RUNNING"
+    changes = _repairs(scheduled, plan, check_mode) + _new_limits(scheduled, plan, check_mode)
+    if scheduled.get("no_login"):
+        return "RUNNING (degraded), %s" % ", ".join([*changes, str(scheduled["no_login"])])
+    return "RUNNING, %s" % (", ".join(changes) or "nothing to do")
+
+
+def _repairs(scheduled: Json, plan: Plan, check_mode: bool) -> List[str]:
+    """What a launch does about a session that runs: at most one of these."""
+    if scheduled["outcome"] == "repair":
+        would = "would be " if check_mode else ""
+        moves = _moves(scheduled, check_mode)
+        if scheduled.get("restarts_all"):
+            return [f"all containers {would}restarted", *moves]
+        gone = {move[0] for move in scheduled.get("moves") or ()}
+        added = scheduled.get("added") or ()
+        removed = [visible(str(name)) for name, _agent in scheduled.get("removed") or () if name not in added]
+        changes = (
+            ("added", [one.hostname for one in plan.containers if one.hostname in added]),
+            ("removed", sorted(removed, key=lambda name: (len(name), name))),
+            ("brought back", [name for name in scheduled["missing"] if name not in gone]),
+        )
+        shown = moves + [f"{', '.join(names)} {would}{did}" for did, names in changes if names]
+        return shown or [f"its files {would or 'are '}completed"]
+    if scheduled.get("has_next_command"):
+        return ["another command %s" % ("would run" if check_mode else "runs now")]
+    apps = ", ".join(f"app {name}" for name in scheduled.get("failed_apps") or ())
+    if apps:
+        return [f"{apps} {'would be started again' if check_mode else 'started again'}"]
+    return _written(scheduled, check_mode)
+
+
+def _written(scheduled: Json, check_mode: bool) -> List[str]:
+    """Files that were lost. A check mode does not look into containers."""
+    found = ["its files on this controller %s written again" % ("would be" if check_mode else "are")]
+    refilled = (
+        [f"its files in {', '.join(scheduled['refilled'])} are written again"] if scheduled.get("refilled") else []
+    )
+    return (found if scheduled.get("restored_files") else []) + refilled
+
+
+def _moves(scheduled: Json, check_mode: bool) -> List[str]:
+    """
+    >>> _moves({"moves": [["sub2", "c", "b"]]}, False)
+    ['sub2 made again on b in place of c, without the files that it had stored in itself']
+    """
+    will = "would be " if check_mode else ""
+    moves = [f"{name} {will}made again on {new} in place of {old}" for name, old, new in scheduled.get("moves") or ()]
+    return [f"{', '.join(moves)}, without the files that it had stored in itself"] if moves else []
+
+
+def _new_limits(scheduled: Json, plan: Plan, check_mode: bool) -> List[str]:
+    values = picked(plan.session, *(scheduled.get("new_limits") or ())).items()
+    shown = [f"{name.replace('_', ' ')} {show_seconds(value) if value else 'none'}" for name, value in values]
+    return [f"limit {'would change' if check_mode else 'changed'}: {', '.join(shown)}"] if shown else []
+
+
+def termination_summary(session: Json, name: str, check_mode: bool = False) -> str:
+    """The report of a termination. ``session`` is its row in the store, empty if no live session has the name."""
+    if not session:
+        return f"There is no live session {name}: nothing to end."
+    if check_mode:
+        does = "cancelled" if session["state"] == "CANCELLED" else "terminated"
+        return f"Session {session['name']} would be {does}."
+    return f"Session {session['name']}: {session['state']} ({session['reason']})"
+
+
+def match_summary(names: Sequence[str], pattern: str, refused: bool = False) -> str:
+    """What a pattern of names terminates, or would terminate if the user meant several sessions.
+
+    >>> match_summary(["sweep-1", "sweep-2"], "sweep-*")
+    '2 live sessions match sweep-*: sweep-1, sweep-2'
+    """
+    count = "%d live session%s" % (len(names), " matches" if len(names) == 1 else "s match")
+    advice = "; add --many, or with the playbook -e session_many=true, to terminate them." if refused else ""
+    return f"{count} {pattern}: {', '.join(names) or 'nothing to end'}{advice}"
+
+
+def logs_view(logs: Sequence[Json], hostnames: Sequence[str] = (), tail: int = 200) -> List[str]:
+    """The last lines of each container's log, each line after its container's name, main1 first."""
+    lines: List[str] = []
+    wanted = [log for log in logs if not hostnames or log["hostname"] in hostnames]
+    for log in sorted(wanted, key=lambda log: order_of(log["hostname"])):
+        last = log["text"].splitlines()[-int(tail) :]
+        lines += [f"{log['hostname']}: {line}" for line in last] or [f"{log['hostname']}: (nothing)"]
+    return lines
+
+
+def tunnel(folder: str, own_port: int, port: int, hostname: str = "main1") -> str:
+    """The command that forwards a port of this machine to a port of a container. It fails if the local port is in use.
+
+    >>> tunnel("/home/alice/.cluster-compute/train", 30001, 8888)
+    'ssh -N -o ExitOnForwardFailure=yes -F /home/alice/.cluster-compute/train/ssh_config -L 30001:main1:8888 main1'
+    """
+    config = shlex.quote(folder + "/ssh_config") if not folder.startswith("~/") else folder + "/ssh_config"
+    return "ssh -N -o ExitOnForwardFailure=yes -F %s -L %d:%s:%d main1" % (config, own_port, hostname, port)

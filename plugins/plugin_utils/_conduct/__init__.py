@@ -1,3 +1,0 @@
-# Copyright: (c) 2026, the cluster.compute authors
-# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later

@@ -1,0 +1,264 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The hosts of a play, as the conductor reaches them: steps on the head and on agents, phases, and lines for people."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Sequence
+from uuid import uuid4
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+
+from ...module_utils._shared.codec import Json
+from ...module_utils._shared.constants import SESSION_DIRS
+from ...module_utils._shared.documents import validation
+from ...module_utils._shared.documents.plan import Plan
+from ...module_utils._shared.errors import ComputeError
+from . import notification, ssh_route, trace
+from .connection import OtherHosts
+from .phases import PHASES, SILENT, containers_of
+from .progress import phase_line
+from .results import failure_reason, joint_result, unreachable
+from .transfer_watch import TERMINAL, write_whole
+
+if TYPE_CHECKING:
+    from .action import ComputeAction
+
+
+class StepError(ComputeError):
+    """A step failed on hosts. ``result`` is their joint result, whose code decides what follows."""
+
+    def __init__(self, result: Json) -> None:
+        failure = result.get("failure") or {}
+        super().__init__(str(result.get("msg") or failure_reason(result)), str(failure.get("where") or ""))
+        self.result = result
+        self.code = str(failure.get("code") or ComputeError.code)
+        self.trace = str(result.get("exception") or "")
+
+
+@dataclass
+class _Phase:
+    """A phase in progress."""
+
+    key: str
+    message: str
+    uuid: str = field(default_factory=lambda: str(uuid4()))
+    begun: float = field(default_factory=time.monotonic)
+    has_calls: bool = False
+
+
+class Play:
+    """The hosts of a play. Their connections stay open until ``close``.
+
+    ``names`` are the agents in the order of the play, ``head`` is the host of the session store, ``artifacts`` the directory of the
+    controller for sessions, ``owner`` the owner that the user names, and ``state_dir`` the directory of the store.
+    """
+
+    def __init__(self, action: ComputeAction, task_vars: Json) -> None:
+        self.action = action
+        self.task_vars = task_vars
+        self.names = [str(host) for host in task_vars.get("ansible_play_hosts_all") or ()]
+        self.check, self.diff = bool(action._task.check_mode), bool(action._task.diff)
+        self.head = action.head = str(self.value("session_head") or self._default_head())
+        self.artifacts = str(self.value("session_artifacts") or SESSION_DIRS)
+        self.owner = str(self.value("session_owner") or "")
+        self.state_dir = str(self.value("session_state_dir") or "")
+        # The session that an interrupted run may leave.
+        self.session = ""
+        # The sessions of its owner that wait, after an end.
+        self.waiting = 0
+        self.timings: Dict[str, float] = {}
+        self.warnings: List[str] = []
+        self.lines: List[str] = []
+        # The hosts, for work that shows no phase.
+        self.others = OtherHosts(action, task_vars)
+        self._phase = _Phase("record", "")
+
+    def _default_head(self) -> str:
+        groups = self.task_vars.get("groups") or {}
+        return str((groups.get("head") or groups.get("agents") or self.names or [""])[0])
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.others.close()
+
+    def forget_phase(self) -> None:
+        """No phase is in progress any more."""
+        with suppress(OSError):
+            os.unlink(TERMINAL.phase)
+
+    # Variables
+
+    def value(self, name: str) -> Any:
+        """An option or a variable of the task, templated; None if neither is set."""
+        return self.action.value(name, self.task_vars)
+
+    def of_host(self, host: str, name: str) -> Any:
+        """A variable of a host, templated; None if it is not set."""
+        return self.others.host(host).value(name)
+
+    def address_of(self, host: str) -> str:
+        """The address at which the controller reaches a host of the inventory."""
+        return ssh_route.address_of(host, self.task_vars, self.action._task)
+
+    def route_to(self, host: str, address: str = "") -> ssh_route.Route:
+        """The route of the controller's ssh to a host: the inventory may name jump hosts for it."""
+        return ssh_route.route_to(host, address or self.address_of(host), self.task_vars, self.action._task)
+
+    # Steps
+
+    def tried_on_each(self, hosts: Sequence[str], step: str, params: Callable[[str], Json]) -> Dict[str, Json]:
+        """The result of a step on each host, with the parameters for that host. A host that does not answer has a failed result."""
+        return self.tried_calls(hosts, step, lambda others, host: others.step(host, step, params(host)))
+
+    def on_each(self, hosts: Sequence[str], step: str, params: Callable[[str], Json]) -> Dict[str, Json]:
+        """The result of a step on each of these hosts. Raises StepError if it fails on any."""
+        return self.calls(hosts, step, lambda others, host: others.step(host, step, params(host)))
+
+    def calls(self, hosts: Sequence[str], name: str, call: Callable[[OtherHosts, str], Json]) -> Dict[str, Json]:
+        """The result of a call for each of these hosts. Raises StepError if it fails on any."""
+        found = self.tried_calls(hosts, name, call)
+        checked(joint_result(found))
+        return found
+
+    def tried_calls(self, hosts: Sequence[str], name: str, call: Callable[[OtherHosts, str], Json]) -> Dict[str, Json]:
+        """The result of a call for each of these hosts. A host that does not answer has a failed result."""
+        found = self.others.counted(hosts, lambda host: self._result(host, name, call))
+        for result in found.values():
+            self.warn(*result.pop("warnings", None) or ())
+        return found
+
+    def counted(self, hosts: Sequence[str], step: str, params: Json) -> Dict[str, Json]:
+        """The result of a step that counts bytes, for each of these hosts. Raises StepError if it fails on any."""
+        return self.calls(hosts, step, lambda others, host: others.host(host).counted_step(step, params))
+
+    def tried(self, host: str, step: str, params: Json) -> Json:
+        """The result of a step on a host. One that does not answer has a failed result."""
+        return self.tried_on_each([host], step, lambda _host: params)[host]
+
+    def on(self, host: str, step: str, params: Json) -> Json:
+        """The result of a step on a host. Raises StepError if it fails."""
+        return checked(self.tried(host, step, params))
+
+    def on_head(self, step: str, params: Json) -> Json:
+        """The result of a step on the session store. Raises StepError if it fails."""
+        return checked(self.tried_on_head(step, params))
+
+    def tried_on_head(self, step: str, params: Json) -> Json:
+        return self.tried(self.head, step, {**params, **({"state_dir": self.state_dir} if self.state_dir else {})})
+
+    def answers(
+        self, hosts: Sequence[str], step: str, params: Callable[[str], Json], parse: Callable[[Json, str], Json]
+    ) -> Dict[str, Json]:
+        """What each host answers, parsed, or a failed result. The trace has none of it: rounds ask again and again."""
+
+        def answer(host: str) -> Json:
+            found = self._result(host, "", lambda others, _host: others.step(host, step, params(host)))
+            if found.get("failed"):
+                # The next round is the remedy.
+                return {**found, "msg": f"{host} cannot be reached: {found['reason']}."} if "reason" in found else found
+            try:
+                return parse(found, host)
+            except ComputeError as error:
+                return {"failed": True, "msg": error.message}
+
+        return dict(zip(hosts, self.others.each(hosts, answer)))
+
+    def logs(self, hosts: Sequence[str], query: Callable[[str], Json]) -> Dict[str, Json]:
+        """The C(logs) that each host answers, or a failed result."""
+        return self.answers(hosts, "logs.read", query, lambda found, host: {"logs": validation.logs(found, host)})
+
+    def _result(self, host: str, name: str, call: Callable[[OtherHosts, str], Json]) -> Json:
+        """The result of a call for a host. The trace has it by its name, if it has one."""
+        phase, begun = self._phase, time.time()
+        try:
+            found = call(self.others, host)
+        except AnsibleConnectionFailure as error:
+            return unreachable(host, str(error))
+        except AnsibleError as error:
+            return {"failed": True, "msg": f"{host}: {failure_reason({'msg': str(error)})}"}
+        modules = self.others.host(host).taken()
+        if name:
+            self._note(phase, host, begun, modules)
+            self.action._display.v(f"{host}: {name} {time.time() - begun:.1f} s")
+        return found
+
+    def _note(self, phase: _Phase, host: str, begun: float, modules: Sequence[Json] = ()) -> None:
+        """Note for the trace what has been done on a host since then."""
+        phase.has_calls = True
+        entry = {"uuid": phase.uuid, "task": phase.message, "action": phase.key, "state": "", "host": host}
+        trace.note({**entry, "begun": begun, "ended": time.time(), "modules": list(modules)})
+
+    # Phases
+
+    @contextmanager
+    def phase(self, key: str, plan: Plan | None = None) -> Iterator[None]:
+        """Show a phase while the block runs, and its seconds at the end. After an interrupt, the callback shows it as interrupted."""
+        outer, what = self._phase, containers_of(plan) if plan else "the containers"
+        self._phase = _Phase(key, PHASES[key].message % {"what": what})
+        self._announce()
+        try:
+            yield
+        except Exception:
+            self._end_phase(outer)
+            raise
+        self._end_phase(outer)
+
+    def _end_phase(self, outer: _Phase) -> None:
+        ended, seconds = self._phase, time.monotonic() - self._phase.begun
+        if not ended.has_calls:
+            self._note(ended, trace.CONTROLLER, time.time() - seconds)
+        if PHASES[ended.key].timing:
+            self.timings[PHASES[ended.key].timing] = round(seconds, 3)
+        if ended.key not in SILENT:
+            self.action._display.display(TERMINAL.clear + phase_line(ended.message, seconds), stderr=True)
+        self._phase = outer
+        self._announce()
+
+    def _announce(self) -> None:
+        """Leave the phase where the callback finds it: only the callback runs while this action does."""
+        if TERMINAL.phase:
+            shown = "" if self._phase.key in SILENT else self._phase.message
+            with suppress(OSError):
+                write_whole(TERMINAL.phase, f"{self._phase.begun}\n{self.session}\n{shown}")
+
+    # For people
+
+    def show(self, lines: Sequence[str]) -> None:
+        """Lines of the result. With the callback of the collection, they appear at once; otherwise, a task shows them.
+
+        A result has its difference before its lines, and Ansible shows it when the task has ended.
+        """
+        if TERMINAL.phase and not (self.check and self.diff):
+            for line in lines:
+                self.say(line)
+        else:
+            self.lines += lines
+
+    def say(self, line: str) -> None:
+        """A line that appears at once, with every callback."""
+        self.action._display.display(TERMINAL.clear_result + line)
+
+    def warn(self, *warnings: str) -> None:
+        """Warn of each once; an empty text is no warning."""
+        self.warnings += [str(warning) for warning in warnings if warning and warning not in self.warnings]
+
+    def notify(self, event: str, *sessions: Json) -> None:
+        notification.notify(self.action, [(event, session) for session in sessions], self.task_vars)
+
+    def notify_ends(self, answer: Json) -> None:
+        """Of sessions that have left the queue or ended by themselves, as the head has found."""
+        events = [(notification.event_of(True, session), session) for session in answer.get("ended") or ()]
+        notification.notify(self.action, events, self.task_vars)
+
+
+def checked(result: Json) -> Json:
+    """The result. Raises StepError if it is a failure."""
+    if result.get("failed"):
+        raise StepError(result)
+    return result

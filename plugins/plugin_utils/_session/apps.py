@@ -1,0 +1,184 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Start, restart and end apps of a running session, and keep their URLs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, List, Mapping, Sequence, Tuple
+
+from ...module_utils._agent.ssh.app_files import running
+from ...module_utils._shared.codec import Json, picked, sealed
+from ...module_utils._shared.documents.plan import App, Plan
+from ...module_utils._shared.documents.topology import kept_apps
+from ...module_utils._shared.errors import ComputeError, InputError, StateError
+from ...module_utils._shared.names import local_port
+from ...module_utils._shared.text.summaries import tunnel, tunnel_entry
+from .._client import app_urls
+from .._client.keys import Identity
+from .._client.session_dir import DOCUMENT, Artifacts
+from .._client.shell import Shell
+from .._hosts.conductor import Play
+
+_MAIN = app_urls.MAIN
+# Of the parameters, those that name apps.
+_SHARED = ("apps", "publish", "restart", "remove")
+
+
+def restart_apps(play: Play, plan: Plan, names: Sequence[str], seconds: int) -> None:
+    """Start apps again that PID 1 does not start again by itself."""
+    params = {"session": plan.session.id, "restart": list(names), "deadline": seconds}
+    change_apps(play, plan.session.name, params, {one.hostname: one.agent for one in plan.containers})
+
+
+def change_apps(play: Play, name: str, params: Json, agents: Mapping[str, str] | None = None) -> Json:
+    """Change the apps of a session by these parameters of the step, and write their URLs; the result has lines for people.
+
+    ``agents`` has the agent of each container, if another controller may have moved them since C(session.json) was written.
+    """
+    artifacts, document = Artifacts(play.artifacts, name), _document(play, name, agents or {})
+    identity = artifacts.known_identity(str(document["session"]["id"]), name)
+    parts = _parts(document, params)
+    apps = running([App.from_json(app) for app in params.get("apps") or ()])
+    _check_policy(play, str(document["session"]["owner"]), apps, params)
+    own = {
+        "tokens": sealed({app.name: identity.app_token(app.name) for app in apps}),
+        "user": {key: document["session"]["user"][key] for key in ("uid", "gid")},
+    }
+    with play.phase("apps"):
+        result = _on_each(play, name, parts, own)
+    if not play.check:
+        # Another command may have changed other apps meanwhile, or launched a session of this name.
+        known, document = document["session"]["id"], _document(play, name, agents or {})
+        if document["session"]["id"] != known:
+            raise StateError(f"Session {name} was replaced by another session of this name; run the command again.")
+        removed = [str(one) for one in params.get("remove") or ()]
+        relays = {relay["name"]: relay for relay in result["relays"]}
+        # A port that was published at the launch stays published.
+        kept = [one for one in document["apps"] if one["name"] not in removed or (one["port"] and not one.get("relay"))]
+        document = _keep(
+            artifacts, {**document, "apps": kept}, apps, relays, play.address_of(document["containers"][0]["agent"])
+        )
+        _keep_urls(artifacts, document, apps, removed, identity)
+    return {**result, "lines": _lines(result["apps"], document)}
+
+
+def _document(play: Play, name: str, agents: Mapping[str, str]) -> Json:
+    """C(session.json), with the agents on which the containers are now."""
+    document = Shell(play.artifacts, name).document
+    moved = [{**one, "agent": agents.get(one["hostname"], one["agent"])} for one in document["containers"]]
+    return {**document, "containers": moved}
+
+
+def added_apps(play: Play, plan: Plan, listed: Plan) -> List[Json]:
+    """The entries of C(session.json) for the apps that main1 has got since its launch. Removes the URLs of apps that are gone.
+
+    An app of main1 is gone if main1 no longer lists it. An app of a role is gone if C(listed) does not have it.
+    A restarted main1 still has its list of apps. A new main1 has the list of the launch. A relay ends with main1, and another
+    program may then get its port.
+    """
+    artifacts = Artifacts(play.artifacts, plan.session.name)
+    added = app_urls.added(plan, artifacts)
+    names = [str(one["name"]) for one in added] + [app.name for app in running(plan.session.apps)]
+    options = {"session": plan.session.id, "user": picked(plan.session.user, "uid", "gid"), "tokens": sealed({})}
+    try:
+        found = play.on(plan.main.agent, "apps.change", options) if names else {"apps": [], "relays": []}
+    except ComputeError:  # no reason to undo a session that is verified
+        found = {"apps": [{"name": name} for name in names], "relays": []}
+    there = {app["name"] for app in found["apps"]}
+    relays = [(relay["name"], relay["port"]) for relay in found["relays"]]
+    kept = [
+        one for one in added if one["name"] in there and (not one.get("relay") or (one["name"], one["port"]) in relays)
+    ]
+    staying = {one["name"] for one in kept} | {
+        app.name for one, app in kept_apps(listed) if one.rank or app.name in there
+    }
+    gone = [name for name in (*names, *(app.name for _one, app in kept_apps(plan))) if name not in staying]
+    if gone:
+        app_urls.change(artifacts, {}, gone)
+    return kept
+
+
+def _parts(document: Json, params: Json) -> List[Tuple[Json, Json]]:
+    """The containers whose apps change, or all that have apps, each with its share of the parameters. An unknown app is main1's."""
+    homes = {entry["name"]: entry.get("container", _MAIN) for entry in document["apps"]}
+
+    def share(hostname: str) -> Json:
+        wanted = {key: params.get(key) or () for key in _SHARED}
+        return {key: [one for one in wanted[key] if homes.get(_name(one), _MAIN) == hostname] for key in _SHARED}
+
+    for app in params.get("apps") or ():
+        if homes.get(app["name"], _MAIN) != _MAIN:
+            raise InputError("session_apps", app["name"], f"must be another name: {homes[app['name']]} has this app")
+    shares = [(container, share(container["hostname"])) for container in document["containers"]]
+    with_apps = [pair for pair in shares if pair[0]["hostname"] in (_MAIN, *homes.values())]
+    chosen = [pair for pair in shares if any(pair[1].values())] or with_apps
+    return [(container, {**params, **own, "hostname": container["hostname"]}) for container, own in chosen]
+
+
+def _name(app: Any) -> str:
+    return str(app["name"] if isinstance(app, Mapping) else app)
+
+
+def _on_each(play: Play, session: str, parts: List[Tuple[Json, Json]], common: Json) -> Json:
+    """Change the apps of these containers, each with its part of the parameters; the results as one."""
+    for container, _part in parts:
+        if container["agent"] not in play.names:
+            rule = f"{container['hostname']} is on {container['agent']}, which this inventory does not have"
+            raise InputError("session_name", session, rule)
+    results = [play.on(container["agent"], "apps.change", {**part, **common}) for container, part in parts]
+    # Containers on one agent have the same relays there.
+    relays = {relay["name"]: relay for one in results for relay in one["relays"]}
+    apps = [app for one in results for app in one["apps"]]
+    return {"changed": any(one["changed"] for one in results), "apps": apps, "relays": list(relays.values())}
+
+
+def _check_policy(play: Play, owner: str, apps: List[App], params: Json) -> None:
+    """Refuse relays that the policy of the site, which the head reads, does not permit this owner."""
+    relays = [asdict(app) for app in apps if app.name in (params.get("publish") or ())]
+    if relays:
+        wanted = {"relays": relays, "owner": owner, "port_range": str(params["ports"])}
+        play.on_head("store.check_relays", wanted)
+
+
+def _keep(artifacts: Artifacts, document: Json, apps: List[App], relays: Mapping[str, Json], agent: str) -> Json:
+    """Write ``session.json``, with an entry for each app. ``agent`` is where the controller reaches the relays."""
+    known = {entry["name"]: entry for entry in document["apps"]}
+    for app in apps:
+        relay = relays.get(app.name)
+        if relay:
+            where = app_urls.LOOPBACK if relay["host_ip"].startswith("127.") else agent
+            way = tunnel(artifacts.folder, relay["port"], app.port)
+            known[app.name] = {"name": app.name, "address": where, "port": relay["port"], "tunnel": way, "relay": True}
+        elif app.name not in known or known[app.name].get("relay"):
+            known[app.name] = tunnel_entry(document["session"]["id"], app, artifacts.folder)
+    changed = {**document, "apps": list(known.values())}
+    artifacts.write_json(DOCUMENT, changed)
+    return changed
+
+
+def _keep_urls(artifacts: Artifacts, document: Json, apps: List[App], removed: List[str], identity: Identity) -> None:
+    known = {entry["name"]: entry for entry in document["apps"]}
+    urls = {}
+    for app in apps:
+        entry = known[app.name]
+        address = entry["address"] if app.public and entry["port"] else app_urls.LOOPBACK
+        port = entry["port"] or local_port(identity.session, app.name)
+        urls[app.name] = app.access(address, port, identity.app_token(app.name))
+    app_urls.change(artifacts, urls, removed)
+
+
+def _lines(apps: List[Json], document: Json) -> List[str]:
+    tunnels = {entry["name"]: entry["tunnel"] for entry in document["apps"] if entry.get("tunnel")}
+    relays = {
+        entry["name"]: ", published by a relay at port %d" % entry["port"]
+        for entry in document["apps"]
+        if entry.get("relay")
+    }
+    lines = [f"App {app['name']}: {app['state']}{relays.get(app['name'], '')}" for app in apps]
+    reached = [f"  {tunnels[app['name']]}" for app in apps if app["name"] in tunnels]
+    hint = [
+        "Each is reached with its command, which lasts until it is stopped; the URLs are in the file apps beside ssh_config:"
+    ]
+    return (lines + hint + reached if reached else lines) or ["The session has no app."]

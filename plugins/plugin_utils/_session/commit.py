@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Make an image of a container of a running session, and give it to all agents that can be reached."""
+
+from __future__ import annotations
+
+from typing import List
+
+from ...module_utils._agent.image_distribution import NEVER
+from ...module_utils._shared.codec import Json
+from ...module_utils._shared.errors import ComputeError, InputError
+from .._client.answers import chosen
+from .._client.shell import Shell
+from .._hosts.conductor import Play, checked
+from .images import Wanted, distribute
+
+_VARIABLE = "session_commit_image"
+
+
+def commit(play: Play, settings: Json) -> Json:
+    """Make the image that these variables describe; its name and ID. Nothing is changed if any agent or the policy refuses."""
+    with play.phase("check"):
+        name, image = str(play.value("session_name")), str(settings[_VARIABLE])
+        if not image:
+            raise InputError(_VARIABLE, "", "must be given, as in -e session_commit_image=team/train:2")
+        document = Shell(play.artifacts, name).document
+        [host] = chosen(document, [settings["session_commit_container"]], "session_commit_container")
+        session, owner = str(document["session"]["id"]), str(document["session"]["owner"])
+        if play.owner not in ("", owner):
+            raise InputError("session_owner", play.owner, f"is not the owner of session {name}, who is {owner}")
+        agent = next(str(one["agent"]) for one in document["containers"] if one["hostname"] == host)
+        if agent not in play.names:
+            raise InputError("session_name", name, f"{host} is on {agent}, which this inventory does not have")
+        play.on_head("store.check_commit", {"session": session, "owner": owner, "image": image})
+        others = [one for one in _reached(play, image, owner) if one != agent]
+        wanted = {"session": session, "owner": owner, "name": name, "container": host, "image": image}
+        wanted["squash"] = settings["session_commit_squash"]
+        measured = play.on(agent, "image.measure", {"wanted": wanted})
+    play.say(str(measured["message"]))
+    if play.check:
+        return {"changed": True, "image": image, "id": ""}
+    with play.phase("commit"):
+        params = {"wanted": wanted, "deadline": settings["session_commit_timeout"]}
+        made = play.counted([agent], "image.commit", params)[agent]["image"]
+    play.say(f"Image {image} is {made['id']} on {agent}")
+    _spread(play, image, owner, [agent, *others])
+    return {"changed": True, "image": image, "id": made["id"]}
+
+
+def _reached(play: Play, image: str, owner: str) -> List[str]:
+    """The agents that answer. Raises StepError if one of them has another image of that name."""
+    found = play.tried_on_each(play.names, "image.check_name", lambda _agent: {"name": image, "owner": owner})
+    lost = [agent for agent, result in found.items() if (result.get("failure") or {}).get("code") == "unreachable"]
+    for agent, result in found.items():
+        if agent not in lost:
+            checked(result)
+    if lost:
+        message = "%s cannot be reached; a former image of this name stays there until a launch replaces it."
+        play.warn(message % ", ".join(lost))
+    return [agent for agent in found if agent not in lost]
+
+
+def _spread(play: Play, image: str, owner: str, agents: List[str]) -> None:
+    """Copy the image from the first of the agents to the others. A copy that fails is a warning: a launch copies it again."""
+    wanted = Wanted(image, agents, agents, pull=NEVER, variable=_VARIABLE, owner=owner)
+    try:
+        distribute(play, wanted)
+    except ComputeError as error:
+        play.warn(f"Image {image} is on {agents[0]}, and not on all other agents: {error.message}")

@@ -1,0 +1,156 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps of the roles that the controller carries out itself: decisions over what the tasks pass, for the most part."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from typing import Dict, List, Sequence
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+
+from ...module_utils._agent.image_distribution import plan_reference_image
+from ...module_utils._shared.codec import Json
+from ...module_utils._shared.errors import StateError
+from ...module_utils._shared.planning.swarm_plan import Node, data_path_port, peers, plan_swarm
+from ...module_utils._shared.planning.swarm_plan import plan_leave as plan_swarm_leave
+from ...module_utils._shared.planning.variable import COMMIT
+from ...module_utils._steps.step import Step
+from ...module_utils._worker.module import at_least
+from .._doctor.provisioning import role_settings
+from .._hosts.action import Controller
+from .._variables.known_names_check import check_command
+
+_LENGTH = 200
+# What SSH adds when a shared connection ends.
+_OF_SSH = re.compile(r"^(Shared c|C)onnection to .* closed\.?$")
+
+
+def settings_of_agent(
+    place: Controller,
+    docker_host: str = "",
+    state_dir: str = "",
+    swarm_manager: bool = False,
+    swarm_address: str = "",
+    engine_timeout: int = 60,
+    become: bool | None = None,
+    swarm: bool | None = None,
+) -> Json:
+    """The variables of the role C(agent), without their prefix, with the defaults that depend on the host and on the inventory."""
+    at_least({"agent_engine_timeout": engine_timeout}, agent_engine_timeout=1)
+    host = str(place.variables["inventory_hostname"])
+    address = str(place.action._templar.template(place.variables.get("ansible_host") or host))
+    given = {"docker_host": docker_host, "state_dir": state_dir, "swarm_manager": swarm_manager}
+    options = {**given, "swarm_address": swarm_address, "become": become, "swarm": swarm}
+    facts, groups = place.variables.get("ansible_facts") or {}, place.variables.get("groups") or {}
+    return role_settings(host, address, options, facts, groups)
+
+
+def plan_join(_place: Controller, memberships: Sequence[Json], managers: Sequence[str] = (), head: str = "") -> Json:
+    """Decide which agents create or join the Swarm; C(memberships) are results of C(swarm.describe), of which others do not count."""
+    nodes = _nodes(memberships, managers)
+    plan = plan_swarm(nodes, head) if nodes else {}
+    return {"plan": {**plan, "peers": peers(nodes, plan.get("steps"))}}
+
+
+def plan_leave(
+    _place: Controller, leaving: Sequence[Json], agents: Sequence[str], staying: Sequence[Json] = ()
+) -> Json:
+    """Choose the manager that removes each agent that leaves; C(staying) of the plan are the agents of the inventory that stay."""
+    own, others = _nodes(leaving), _nodes(staying)
+    names = {node.name for node in own}
+    port = data_path_port(result.get("swarm") or {} for result in (*leaving, *staying))
+    plan = {**plan_swarm_leave(own, others), "peers": peers([*own, *others]), "port": port}
+    return {"plan": {**plan, "staying": [agent for agent in agents if agent not in names]}}
+
+
+def _nodes(results: Sequence[Json], managers: Sequence[str] = ()) -> List[Node]:
+    found = [result["swarm"] for result in results if result.get("swarm")]
+    return [Node.from_json({**swarm, "wanted": swarm["name"] in managers}) for swarm in found]
+
+
+def plan_image(_place: Controller, images: Sequence[Json], head: str, hosts: Sequence[str]) -> Json:
+    """Decide which agents build an image and which hosts get a copy; C(images) are results of C(image.describe).
+
+    An agent without an answer is not needed. Raises StateError if all have failed.
+    """
+    found = [result["image"] for result in images if result.get("image")]
+    failures = [str(result["msg"]) for result in images if result.get("msg") and not result.get("image")]
+    if images and len(failures) == len(images):
+        raise StateError("No agent can say which images it has: " + failures[0])
+    return {"plan": plan_reference_image(found, head, hosts)}
+
+
+def distribute_image(
+    place: Controller,
+    name: str,
+    needing: Sequence[str],
+    asked: Sequence[str],
+    elsewhere: Sequence[Json] = (),
+    pull: str = "missing",
+    deadline: int = 1800,
+    registry: str = "",
+    username: str = "",
+    password: str = "",
+    variable: str = "name",
+) -> Json:
+    """Give all agents that need an image the same one."""
+    # Of all playbooks, few distribute an image outside of a launch: the others do not import the conductor.
+    from .._hosts.conducted_action import conducted
+    from .images import Wanted, distribute, login_to
+
+    login = login_to(name, registry, username, password)
+    wanted = Wanted(name, needing, asked, elsewhere, pull, deadline, login, variable)
+    return conducted(place.action, place.variables, lambda play: {"changed": distribute(play, wanted)})
+
+
+def commit_container(place: Controller) -> Json:
+    """Make an image of a container of a session, as the variables of the task ask for."""
+    from .._hosts.conducted_action import conducted
+    from .._variables.request_variables import checked
+    from .commit import commit
+
+    settings = checked(place.action, place.variables, COMMIT)["variables"]
+    return conducted(place.action, place.variables, lambda play: commit(play, settings))
+
+
+def check_root(place: Controller, script: str = "") -> Json:
+    """Whether the task runs as root, with the reason if it does not; then the C(lines) that a script prints.
+
+    Before ansible-core 2.19 sudo's refusal is the result of a command, since then it is an exception.
+    """
+    as_root = f'[ "$(id -u)" != 0 ] || (\n{script}\n)\n' if script else ""
+    # On one line: a login shell of the csh family reads no line break in quotes.
+    before = f'eval "$(printf %s {b64encode(as_root.encode()).decode()} | base64 -d)"; ' if script else ""
+    try:
+        answer = place.action._low_level_execute_command(before + "id -u")
+    except AnsibleConnectionFailure:
+        raise
+    except AnsibleError as error:
+        return {"is_root": False, "reason": _refusal(str(error)), "lines": []}
+    *lines, user = answer["stdout"].splitlines() or [""]
+    if answer["rc"] == 0 and user.strip() == "0":
+        return {"is_root": True, "reason": "", "lines": [line.strip() for line in lines]}
+    return {"is_root": False, "reason": _refusal(answer["stderr"] or answer["stdout"]), "lines": []}
+
+
+def _refusal(text: str) -> str:
+    """Why a user did not become root: the last line of the become program, with printable characters only."""
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    said = [line for line in lines if line and not _OF_SSH.match(line)]
+    last = "".join(char for char in said[-1] if char.isprintable()) if said else "no reason was given"
+    return last[:_LENGTH].rstrip(". ")
+
+
+STEPS: Dict[str, Step] = {
+    "command.check": check_command,
+    "image.distribute": distribute_image,
+    "image.plan": plan_image,
+    "root.check": check_root,
+    "session.commit": commit_container,
+    "settings.of_agent": settings_of_agent,
+    "swarm.plan_join": plan_join,
+    "swarm.plan_leave": plan_leave,
+}

@@ -1,0 +1,198 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Give every agent of a session the same image: agents pull it, or get a copy from an agent that has it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Dict, Iterator, List, Mapping, Sequence
+
+from ansible import constants
+
+from ...module_utils._agent import image_distribution
+from ...module_utils._agent.image_distribution import Copies
+from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents.plan import Plan
+from ...module_utils._shared.errors import StateError
+from ...module_utils._shared.image_reference import registry_of
+from ...module_utils._shared.units import show_bytes
+from .._client.registry_login import login_for
+from .._hosts import direct_call
+from .._hosts.conductor import Play
+from .._hosts.connection import OtherHosts
+from .deployment import image_is_settled, is_permitted
+from .placed import Placed
+
+ARCHIVE, PREFIX = "image.tar", "image-"
+CONTROLLER = "localhost"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An image, and who gets it.
+
+    ``needing`` are the agents that need it, in the order in which their images count; ``asked`` those whose image can be copied,
+    which include them. ``elsewhere`` are images of further hosts. ``variable`` is what an error names as the source of the name.
+    ``owner`` has made the image of a container: a former image, which the copy takes the name from, is removed. ``rivals`` are agents
+    whose newer image of a container counts instead.
+    """
+
+    name: str
+    needing: Sequence[str]
+    asked: Sequence[str]
+    elsewhere: Sequence[Json] = ()
+    pull: str = "missing"
+    deadline: int = 1800
+    login: Mapping[str, str] | None = None
+    variable: str = "session_image"
+    owner: str = ""
+    rivals: Sequence[str] = ()
+
+    @classmethod
+    def of_session(cls, play: Play, placed: Placed, plan: Plan) -> List[Wanted]:
+        """The images of a session that an agent may lack. A repair makes what was there, with no newer image of the same name."""
+        request, reached = placed.asked.request, [agent for agent in placed.agents if agent.reachable]
+        is_again = placed.outcome != "placed" and request.pull == image_distribution.ALWAYS
+        given = {key: str(play.value("session_registry" + key) or "") for key in ("", "_username", "_password")}
+        settled = {plan.session.image} if image_is_settled(plan, placed.agents, request.pull) else set()
+        return [
+            cls(
+                name,
+                needing=needing,
+                asked=[agent.name for agent in reached],
+                pull=image_distribution.MISSING if is_again else request.pull,
+                rivals=[agent.name for agent in reached if is_permitted(plan, agent)],
+                deadline=request.pull_timeout,
+                login=login_to(name, given[""] or "docker.io", given["_username"], given["_password"]),
+            )
+            for name, needing in plan.images.items()
+            if name not in settled
+        ]
+
+
+def login_to(name: str, registry: str, username: str, password: str) -> Mapping[str, str]:
+    """The login for the registry of an image: the given one if it is for that registry, or what C(docker login) has left."""
+    if username and (registry or registry_of(name)) == registry_of(name):
+        return {"username": username, "password": password}
+    return login_for(name)
+
+
+def check_exist(play: Play, images: Sequence[Wanted]) -> None:
+    """Refuse an image that exists nowhere before another one is pulled. Raises InputError."""
+    for wanted in images if len(images) > 1 else ():
+        named = {agent: {"name": wanted.name} for agent in wanted.asked}
+        found = play.on_each(wanted.asked, "image.describe", named.__getitem__)
+        known = image_distribution.images_of(wanted.asked, found)
+        own = _controller_image(play, wanted.name)
+        if any(one["present"] for one in (*known.values(), *own.values())):
+            continue
+        if wanted.pull != image_distribution.NEVER:
+            options = {agent: {"name": wanted.name, **(wanted.login or {})} for agent in wanted.needing}
+            asked = play.on_each(wanted.needing, "image.ask", options.__getitem__)
+            known.update(image_distribution.images_of(wanted.needing, asked))
+            if not all(known[agent]["reason"] for agent in wanted.needing):
+                continue
+        nowhere = Copies(copies=tuple(wanted.needing))
+        image_distribution.check_copies(wanted.name, wanted.needing, nowhere, known, wanted.variable)
+
+
+def distribute(play: Play, wanted: Wanted) -> bool:
+    """Give every agent that needs it the same image; whether any got it. Raises InputError or StateError if that is impossible.
+
+    Each architecture has its own. An image of a container stays on agents of the architecture of the first.
+    """
+    found = play.on_each(wanted.asked, "image.describe", lambda _agent: {"name": wanted.name})
+    images = image_distribution.images_of(wanted.asked, found)
+    groups = image_distribution.by_architecture(wanted.needing, images)
+    parts = [replace(wanted, needing=group) for group in (groups[:1] if wanted.owner else groups)]
+    changed = [_distribute(play, part, dict(images)) for part in parts]
+    return any(changed)
+
+
+def _distribute(play: Play, wanted: Wanted, images: Dict[str, Json]) -> bool:
+    begun = time.time()
+    pulls = image_distribution.plan_pulls(wanted.needing, images, wanted.pull, wanted.name, wanted.rivals)
+    images.update(_pulled(play, wanted, pulls))
+    copies = _copies(play, wanted, images)
+    successful = [agent for agent in pulls["pull"] if not images[agent]["reason"]]
+    message = image_distribution.distribution_message(wanted.name, successful, copies, time.time() - begun)
+    if message:
+        play.show([message])
+    if copies.copies and not play.check:
+        _copy(play, wanted, copies)
+    return bool(message)
+
+
+def _pulled(play: Play, wanted: Wanted, pulls: Json) -> Dict[str, Json]:
+    """The images of the agents that pull, after that."""
+    agents: List[str] = list(pulls["pull"])
+    if not agents:
+        return {}
+    expected = {"image_id": pulls["id"], "content": pulls["content"], "digests": pulls["digests"]}
+    manner = {"name": wanted.name, "policy": wanted.pull, "deadline": wanted.deadline}
+    options = {**manner, **expected, **(wanted.login or {})}
+    with play.phase("pull"):
+        results = play.counted(agents, "image.pull", options)
+    return image_distribution.images_of(agents, results)
+
+
+def _copies(play: Play, wanted: Wanted, images: Dict[str, Json]) -> Copies:
+    """The agents that get a copy, and the one that has the image. An agent's own image counts more than that of the controller."""
+    known = {**image_distribution.by_name(wanted.elsewhere), **images}
+    here = known[wanted.needing[0]]
+    if not wanted.elsewhere and not any(
+        one["present"] and image_distribution.fits(one, here) for one in known.values()
+    ):
+        known = {**_controller_image(play, wanted.name), **known}
+    copies = image_distribution.plan_copies(wanted.needing, known, wanted.name, wanted.rivals)
+    image_distribution.check_copies(wanted.name, wanted.needing, copies, known, wanted.variable)
+    return copies
+
+
+def _controller_image(play: Play, name: str) -> Dict[str, Json]:
+    """The image of the controller's own engine; nothing if the controller has no engine that answers."""
+    hostvars = play.task_vars.get("hostvars") or {}
+    # An unknown name of hostvars is an undefined value, not a KeyError.
+    address = hostvars[CONTROLLER].get("agent_docker_host") if CONTROLLER in hostvars else ""
+    args = {"call": "image.describe", "params": {"name": name}, "agent": CONTROLLER, "docker_host": str(address or "")}
+    result = direct_call.call(args, check_mode=False, diff=False)
+    return {CONTROLLER: result["image"]} if result.get("image") else {}
+
+
+def _copy(play: Play, wanted: Wanted, copies: Copies) -> None:
+    expected = {"name": wanted.name, "image_id": copies.id, "content": copies.content, "owner": wanted.owner}
+    with play.phase("copy"), _fetched(play, wanted, copies) as path:
+
+        def delivered(others: OtherHosts, agent: str) -> Json:
+            remote = others.host(agent).send(path)
+            return others.step(agent, "image.load", {**expected, "path": remote})
+
+        play.calls(copies.copies, "image.load", delivered)
+
+
+@contextmanager
+def _fetched(play: Play, wanted: Wanted, copies: Copies) -> Iterator[str]:
+    """An archive of the image on the controller, in Ansible's own directory for this run, which only its owner can read."""
+    folder = tempfile.mkdtemp(prefix=PREFIX, dir=constants.DEFAULT_LOCAL_TMP)
+    try:
+        free = shutil.disk_usage(folder).free
+        if free < copies.size:
+            message = "The controller has %s free in %s, but the copy of image %s needs %s; free some space there."
+            amounts = show_bytes(free), os.path.dirname(folder), wanted.name, show_bytes(copies.size)
+            raise StateError(message % amounts)
+        path = os.path.join(folder, ARCHIVE)
+        exported = {"image_id": copies.id, "size": copies.size}
+
+        def fetched(others: OtherHosts, agent: str) -> Json:
+            return others.host(agent).fetch("image.export", exported, path, copies.size)
+
+        play.calls([copies.source], "image.export", fetched)
+        yield path
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

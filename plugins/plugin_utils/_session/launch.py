@@ -1,0 +1,245 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Launch a session, or repair it: every container runs and answers, or nothing of the attempt is left."""
+
+from __future__ import annotations
+
+import traceback
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Iterator, List, Sequence, Tuple
+
+from ...module_utils._shared import states
+from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents.plan import Plan
+from ...module_utils._shared.errors import ComputeError, SessionError, TakenError
+from ...module_utils._shared.planning.batch_result import FAILURE
+from .._client.session_dir import Artifacts
+from .._hosts import trace
+from .._hosts.conductor import Play
+from . import resize
+from .apps import added_apps, restart_apps
+from .batch import run_command
+from .deployment import lost_agents, network_host, network_patience
+from .images import Wanted, check_exist, distribute
+from .losses import clean
+from .place import place, shown
+from .placed import Asked, Placed
+from .record import record, record_running
+from .reports import Avoided, RecentReports, Reports, collect_reports
+from .start import await_apps, create, restore_files, start, stop
+from .terminate import remove, terminate
+from .verify import confirm, verify
+
+# The logs of a launch that fails: the controller holds them in memory, and nothing is removed before they are read.
+_LOGS = {"tail": 10000, "total": 4 << 20, "deadline": 10}
+_UNREACHABLE = "unreachable"
+# The head lets a session be placed again three times.
+_MOST_ATTEMPTS = 5
+
+
+class PlacedAgainError(ComputeError):
+    """Something outside of the collection holds an address, a port or a name of a plan: the session gets another place."""
+
+
+@dataclass(frozen=True)
+class Launched:
+    """The end of a launch. ``changed`` is false if nothing was missing."""
+
+    placed: Placed
+    changed: bool
+
+    def note_in(self, reports: RecentReports) -> None:
+        """Let the agents that this launch has changed report again before the next launch."""
+        if self.placed.decision.get("remove") or self.placed.decision.get("fenced"):
+            reports.forget()
+        elif self.placed.plan:
+            reports.note_use(self.placed.plan.agents)
+
+
+def launch(play: Play, asked: Asked, reports: Reports) -> Launched:
+    """Place a session and start it, repair it, or find that nothing is missing. Raises SessionError if that fails."""
+    reports.check_names()
+    avoided, taken = Avoided(agents=asked.unfit), ""
+    for _attempt in range(_MOST_ATTEMPTS):
+        placed = place(play, asked, reports, avoided)
+        if not play.check:
+            clean(play, reports, placed.decision.get("fenced") or {})
+            remove(play, reports, placed.decision)
+        if placed.plan is None:
+            return _waiting(play, placed)
+        try:
+            return _deployed(play, placed, placed.plan)
+        except PlacedAgainError as error:
+            taken = error.message
+            avoided = avoided.and_those_of(placed.plan)
+            reports = collect_reports(play, asked.request.image, asked.folders, apps_of=[asked.request.name])
+    raise SessionError(f"Session {asked.request.name} was not launched: {taken}")
+
+
+def carry_out(play: Play, placed: Placed, plan: Plan) -> str:
+    """Every step that makes a plan real, in order. Returns where the time went."""
+    request, made = placed.asked.request, placed.made(plan)
+    prove_folders(play, plan)
+    images = Wanted.of_session(play, placed, plan)
+    check_exist(play, images)
+    for wanted in images:
+        distribute(play, wanted)
+    if placed.former_size:
+        # Containers would not trust those that are added with other keys.
+        Artifacts(play.artifacts, plan.session.name).known_identity(plan.session.id, plan.session.name)
+    if placed.removed:
+        resize.remove_strangers(play, placed, plan)
+    if placed.makes_containers:
+        create(play, plan, network_host(plan, placed.agents, play.head), made)
+        start(play, plan, request, made)
+    # What starts again as a whole has its files already.
+    if placed.outcome == "repair" and len(placed.decision.get("missing") or ()) < len(plan.containers):
+        resize.follow(play, plan)
+    verify(play, plan, request.verify_timeout)
+    if placed.makes_containers:
+        # An app that has ended or failed in a container that stays is no reason to undo the others.
+        await_apps(play, made, request.apps_timeout)
+    listed = placed.listed(plan)
+    added = added_apps(play, plan, listed) if placed.outcome == "repair" else []
+    return record_running(play, listed, placed.session, added)
+
+
+@contextmanager
+def undoing(play: Play, placed: Placed, plan: Plan) -> Iterator[None]:
+    """Remove everything of a launch that fails, record why, and raise SessionError, or PlacedAgainError if another place may do."""
+    try:
+        yield
+    except Exception as error:
+        # Also after a bug: nothing of the launch may stay.
+        code = str(getattr(error, "code", ""))
+        reason = error.message if isinstance(error, ComputeError) else f"{type(error).__name__}: {error}"
+        logs, lost = _remove_launch(play, placed, plan)
+        if placed.added:
+            resize.undo(play, placed, plan)
+        left = [agent for agent in lost if agent in plan.agents]
+        if left:
+            reason += f" Anything left of it on {', '.join(left)} is removed when that agent answers again."
+        # A session that waited keeps its place in the queue if a connection was lost for a moment.
+        may_retry = code == TakenError.code or (code == _UNREACHABLE and bool(placed.asked.queued))
+        change = {"reason": reason, "retry": may_retry, "undone": placed.outcome == "placed"}
+        message = _recorded_failure(play, plan, change, logs)
+        if not message:
+            raise PlacedAgainError(reason) from error
+        did = "launched" if placed.outcome == "placed" else "changed" if placed.former_size else "repaired"
+        failure = SessionError(f"Session {plan.session.name} was not {did}: {message}")
+        failure.trace = error.trace if isinstance(error, ComputeError) else traceback.format_exc()
+        raise failure from error
+
+
+def _deployed(play: Play, placed: Placed, plan: Plan) -> Launched:
+    """Carry out the plan if something is missing, and show the session."""
+    explanation, files, found = "", [], {}
+    if placed.deploys and not play.check:
+        with undoing(play, placed, plan):
+            if placed.restarts_all:
+                stop(play, plan)
+            explanation = carry_out(play, placed, plan)
+        play.notify(placed.repair, placed.session)
+    elif placed.outcome == "running":
+        files = restore_files(play, placed.listed(plan), placed.session)
+        asks = not play.check and not placed.asked.is_silent
+        found = confirm(play, plan, placed.asked.request.verify_timeout) if asks else {}
+    if explanation and placed.asked.setting("explain"):
+        play.show([explanation])
+    if placed.deploys or not placed.asked.is_silent:
+        play.show(shown(play, placed, {**found, "restored_files": files}))
+    has_changed = _change(play, placed, plan)
+    if placed.asked.request.command and not play.check:
+        run_to_the_end(play, placed, plan)
+    return Launched(placed, bool(placed.decision.get("changed") or files or found.get("refilled") or has_changed))
+
+
+def _remove_launch(play: Play, placed: Placed, plan: Plan) -> Tuple[List[Json], Sequence[str]]:
+    """Remove the containers and the network of a launch. Returns their logs, and the agents that may still hold something of it."""
+    session, is_new = plan.session.id, placed.outcome == "placed"
+    own = {"sessions": [session], "launch": plan.session.launch}
+    with play.phase("undo"):
+        logs = (
+            play.tried_on_each(plan.agents, "logs.read", lambda _agent: {**_LOGS, "session": session}) if is_new else {}
+        )
+        removed = play.tried_on_each(plan.agents, "containers.absent", lambda _agent: own)
+        lost = lost_agents(placed.agents, [agent for agent, answer in removed.items() if answer.get("failure")])
+        if is_new:
+            host = network_host(plan, placed.agents, play.head)
+            play.tried(host, "network.absent", {"sessions": [session], "deadline": network_patience(lost)})
+    return [{"logs": answer["logs"]} for answer in logs.values() if answer.get("logs")], lost
+
+
+def _recorded_failure(play: Play, plan: Plan, change: Json, logs: Sequence[Json]) -> str:
+    """Record why the launch failed, and return it for people; empty if the session waits for another attempt."""
+    trace.forget()
+    reason = str(change["reason"])
+    try:
+        session = record(play, "failed", id=plan.session.id, launch=plan.session.launch, **change, logs=list(logs))[
+            "session"
+        ]
+    except ComputeError as error:
+        return f"{reason} {error.message}"
+    if session.get("state") == states.PENDING:
+        return ""
+    # Another launch of the same session may have a reason of its own.
+    return str(session["reason"]) if session.get("launch") == plan.session.launch else reason
+
+
+def _waiting(play: Play, placed: Placed) -> Launched:
+    """A session that waits, or that a pass found it cannot launch."""
+    if placed.outcome == "failed":
+        raise SessionError(str(placed.decision.get("msg") or placed.decision["reason"]))
+    play.show(shown(play, placed))
+    return Launched(placed, bool(placed.decision.get("changed")))
+
+
+def _change(play: Play, placed: Placed, plan: Plan) -> bool:
+    """Apply new limits to containers that run, and start apps again that have failed; whether anything has changed."""
+    has_changed, apps = False, list(placed.decision.get("failed_apps") or ())
+    if placed.must_apply_limits:
+        with play.phase("limits"):
+            limited = play.on_each(plan.agents, "containers.limited", lambda agent: {"plan": plan.part(agent)})
+        has_changed = any(answer.get("changed") for answer in limited.values())
+    if apps:
+        restart_apps(play, plan, apps, placed.asked.request.apps_timeout)
+    return has_changed or bool(apps)
+
+
+def run_to_the_end(play: Play, placed: Placed, plan: Plan) -> None:
+    """Run the command of a batch session, and end the session if it asks for that. Raises SessionError if the command fails."""
+    session, asked = plan.session, placed.asked
+    result = run_command(play, plan, waits=bool(asked.setting("wait_result")), again=placed.restarts_all)
+    has_failed = result.result == FAILURE
+    if result.result and (session.terminate_when_done or (has_failed and session.on_failure == "terminate")):
+        ended = terminate(
+            play, session.name, session.owner, int(asked.setting("launch_timeout")), session_id=session.id
+        )
+        play.show([ended.summary])
+    if has_failed:
+        message = (
+            f"Session {session.name} failed: {result.reason}. Logs: session_logs.yml -e session_name={session.name}"
+        )
+        raise SessionError(message)
+
+
+def prove_folders(play: Play, plan: Plan) -> None:
+    """Mark the folders on the agent of ``main1``, and look for the marks on the others. Raises StepError if one is not seen."""
+    mounts = [mount for mount in plan.session.mounts if mount.type == "bind"]
+    main, *others = plan.agents
+    if not mounts or not others:
+        return
+    common = {"folders": list(dict.fromkeys(mount.source for mount in mounts)), "token": plan.session.launch}
+    common["permitted"] = list(plan.session.permitted_folders)
+    user = {"uid": plan.session.user.uid, "gid": plan.session.user.gid}
+    writable = list(dict.fromkeys(mount.source for mount in mounts if mount.mode == "rw"))
+    with play.phase("folders"):
+        try:
+            options = {**common, **user, "writable": writable}
+            marks = play.on(main, "folders.mark", options)["marks"]
+            wanted = {"marks": marks, "token": plan.session.launch}
+            play.on_each(others, "folders.find", lambda _agent: wanted)
+        finally:
+            play.tried(main, "folders.unmark", common)

@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Agents that are lost under a session: removed from the Swarm before the session moves, and cleaned when they are back."""
+
+from __future__ import annotations
+
+from typing import List, Mapping
+
+from ...module_utils._shared import label
+from ...module_utils._shared.codec import Json
+from ...module_utils._shared.constants import HOST, MULTI_NODE
+from ...module_utils._shared.documents import validation
+from ...module_utils._shared.errors import ComputeError, StateError
+from .._hosts.conductor import Play
+from .reports import Reports
+
+_NOT_CLEANED = "What sessions have left on %s was not removed: %s The next pass tries again."
+_NO_WITNESS = "No manager of a Swarm answers to confirm that the lost host is down, so no container is made elsewhere"
+_OTHER_WITNESS = (
+    "The managers that answer are of another Swarm than the lost host, and cannot confirm that it is down, "
+    "so no container is made elsewhere"
+)
+_UNFENCED = "; if you know that its containers have ended, set session_relocate_unfenced: true for a pass."
+_REMEDY = "run `docker swarm leave --force` there, and then provision_agents.yml."
+
+
+def fence(play: Play, reports: Reports, loss: Json, *, unfenced: bool = False) -> None:
+    """Make sure that nothing of a session runs on its lost agents. Raises ComputeError if the Swarm has not lost them, too.
+
+    With ``unfenced``, a session on one host moves without that: the user knows that its containers have ended.
+    """
+    swarms = {name: str(loss["swarms"].get(name) or "") for name in loss["nodes"]}
+    managers = {swarm: _manager(reports, swarm) for swarm in sorted(set(swarms.values()))}
+    if not all(managers.values()) and (loss["shared"] or not unfenced):
+        why = _OTHER_WITNESS if any(one.reachable and one.manager for one in reports.statuses) else _NO_WITNESS
+        raise StateError(why + ("." if loss["shared"] else _UNFENCED), play.head)
+    for swarm, manager in managers.items():
+        nodes = {name: node for name, node in loss["nodes"].items() if swarms[name] == swarm}
+        options = {"nodes": nodes, "swarm_id": swarm, "removes": bool(loss["shared"])}
+        if manager:
+            with play.phase("fence"):
+                play.on(manager, "swarm.fence", options)
+
+
+def clean(play: Play, reports: Reports, fenced: Mapping[str, Json]) -> None:
+    """Remove old containers of sessions that have moved from agents that are back, and let these join their Swarm again."""
+    # The store may name any host of the inventory: only agents of this play are cleaned.
+    for agent in [name for name in play.names if name in fenced]:
+        try:
+            with play.phase("clean"):
+                _clean(play, reports, agent, _fenced_now(play, reports, agent, fenced[agent]))
+        except ComputeError as error:
+            play.warn(_NOT_CLEANED % (agent, error.message))
+
+
+def _fenced_now(play: Play, reports: Reports, agent: str, found: Json) -> Json:
+    """What is still to clean of what was ``found``: another controller may have cleaned, and moved sessions back, meanwhile."""
+    own = {"agents": [report for report in reports.agents if report["name"] == agent]}
+    answer = validation.losses(play.on_head("queue.fenced", own), play.head)
+    now = (answer.get("fenced") or {}).get(agent)
+    if not now:
+        return {}
+    sessions = [one for one in found["sessions"] if one in now["sessions"]]
+    return {"sessions": sessions, "rejoins": found["rejoins"] and now["rejoins"], "swarm": now["swarm"]}
+
+
+def _clean(play: Play, reports: Reports, agent: str, found: Json) -> None:
+    if not found:
+        return
+    sessions = list(found["sessions"])
+    if sessions:
+        play.on(agent, "containers.absent", {"sessions": sessions, "over": sessions, "network": True})
+    # None leaves a Swarm because the store says so: an agent that answers says itself that it is in none.
+    known = [one for one in reports.statuses if one.name == agent and one.reachable]
+    rejoins = bool(found["rejoins"]) and any(not (one.swarm or one.managers) for one in known)
+    node = _rejoin(play, reports, agent, str(found["swarm"])) if rejoins else ""
+    play.on_head("queue.cleaned", {"agent": agent, "sessions": sessions, "node": node})
+    removed = "its old containers of sessions that have moved are removed" if sessions else ""
+    joined = "it has joined its Swarm again" if rejoins else ""
+    if removed or joined:
+        play.show([f"{agent} is back: {', and '.join(filter(None, (removed, joined)))}."])
+
+
+def _rejoin(play: Play, reports: Reports, agent: str, swarm: str) -> str:
+    """Join again, and return the ID of the new node.
+
+    The Swarm has removed the node. What other sessions still run there on overlay networks is cut off: it is stopped first.
+    """
+    lead = _manager(reports, swarm)
+    if not lead:
+        raise StateError(f"No manager of its Swarm answers: {_REMEDY}", agent)
+    cut_off = _sessions_on_overlays(reports, agent)
+    if cut_off:
+        play.on(agent, "containers.stopped", {"sessions": cut_off})
+    known = play.on(lead, "swarm.describe", {"tokens": True})
+    place = known["swarm"]
+    play.on(agent, "swarm.leave", {})
+    own = {"addresses": [play.address_of(agent)], "cluster": place["cluster_id"], "remote": place["address"]}
+    joined = play.on(agent, "swarm.join", {**own, "token": known["tokens"]["worker"]})
+    return str(joined["swarm"].get("node_id") or "")
+
+
+def _sessions_on_overlays(reports: Reports, agent: str) -> List[str]:
+    found = [one for report in reports.agents if report["name"] == agent for one in report.get("containers") or ()]
+    spans = label.MODE
+    overlays = {
+        one["session"] for one in found if one["labels"].get(spans) == MULTI_NODE and one.get("network") != HOST
+    }
+    return sorted(overlays)
+
+
+def _manager(reports: Reports, swarm: str) -> str:
+    """A manager of a Swarm that answers; empty without one. If it is not known which Swarm, all managers must be of one."""
+    found = {agent.name: agent.swarm for agent in reports.statuses if agent.reachable and agent.manager}
+    if not swarm and len(set(found.values())) > 1:
+        return ""
+    return next((name for name, own in found.items() if swarm in ("", own)), "")

@@ -1,0 +1,207 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Place a session: the head decides by the reports of the agents, again and again while the session waits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Dict, List, Mapping, Tuple
+
+from ansible.utils.vars import load_extra_vars
+
+from ...module_utils._agent.guard import unguarded
+from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents import validation
+from ...module_utils._shared.errors import ComputeError, PendingError, StateError
+from ...module_utils._shared.planning.plan import with_user_environment
+from ...module_utils._shared.planning.request import Request
+from ...module_utils._shared.planning.secret_rules import SECRETS
+from ...module_utils._shared.text.summaries import summary
+from ...module_utils._shared.waiting import deadline_in, wait_until
+from .._client.request_cache import EndedFolders, KeptRequests
+from .._client.secret_values import read_secrets, secret_files
+from .._client.session_dir import Artifacts
+from .._hosts import notification
+from .._hosts.conductor import Play, checked
+from .._hosts.holder import holder, is_gone
+from .._settings.settings import KEPT
+from .._variables.templates import render_environment
+from .agreement import check_agreement
+from .deployment import lease_seconds
+from .placed import Asked, Placed
+from .record import keep_result, record
+from .reports import Avoided, Reports, collect_reports
+
+# Seconds between two attempts of a session that waits; they grow from the first number to the second.
+_INTERVAL = 2.0
+_LONGEST_INTERVAL = 10.0
+UNGUARDED = (
+    "%s: the rules are missing that keep containers from sending frames into overlay networks, or are for another port than the "
+    "Swarm's: run provision_agents.yml as a user who can become root, which installs them."
+)
+
+
+def place(play: Play, asked: Asked, reports: Reports, avoided: Avoided) -> Placed:
+    """Ask the head until the session has a place, or until it has waited long enough."""
+    kept, artifacts = KeptRequests(play.artifacts), Artifacts(play.artifacts, asked.request.name)
+    asked, files = _with_variables_of_now(play, asked, kept)
+    folders = EndedFolders.of(play.artifacts, check=play.check)
+    before = artifacts.session
+    options = {**_options(asked, reports), "kept": before, **folders.option()}
+    play.session = asked.request.name
+    with play.phase("place"):
+        decision, reports = _until_placed(play, asked, options, reports, avoided)
+    folders.remove(decision)
+    play.warn(*decision.pop("warnings", None) or ())
+    if not play.check:
+        _keep_or_undo(play, kept, (asked, files), decision)
+        if decision["outcome"] == "placed":
+            artifacts.remove(before)
+        if decision.get("has_next_command"):
+            keep_result(artifacts, "", "")
+    # A queued session that cannot be launched, and sessions that have ended by themselves.
+    if decision["outcome"] == "failed":
+        play.notify(notification.FAILED, decision["session"])
+    play.notify_ends(decision)
+    _refuse_pending(play, asked, decision)
+    placed = Placed(asked, decision)
+    return _with_plan(play, placed, reports) if decision.get("plan") else placed
+
+
+def _refuse_pending(play: Play, asked: Asked, decision: Json) -> None:
+    """Raise PendingError if the session waits, and the command is to fail then. The session stays in the queue."""
+    seconds = _patience(play, asked)
+    if decision["outcome"] != "pending" or asked.queued or not (seconds or asked.setting("fail_when_pending")):
+        return
+    still = f"still PENDING after {seconds:g} s" if seconds else "PENDING"
+    raise PendingError(f"Session {decision['session']['name']} is {still}: {decision['reason']}.")
+
+
+def _patience(play: Play, asked: Asked) -> float:
+    return 0.0 if play.check or asked.queued else float(asked.setting("wait") or 0)
+
+
+def _options(asked: Asked, reports: Reports) -> Json:
+    lease = lease_seconds(asked.request, reports.statuses, int(asked.setting("launch_timeout")))
+    return {
+        "request": asked.request.to_json(),
+        "queue_policy": asked.setting("queue_policy"),
+        "queue_age_bound": asked.setting("queue_age_bound"),
+        "lease": lease,
+        "holder": holder(),
+        **({"refuse_impossible": True} if asked.setting("refuse_impossible") else {}),
+        **({"policy": "required"} if asked.setting("policy") == "required" else {}),
+        **({"relocates": True} if asked.relocates else {}),
+        **({"before": [request.to_json() for request in asked.before]} if asked.before else {}),
+    }
+
+
+def _with_variables_of_now(play: Play, asked: Asked, kept: KeptRequests) -> Tuple[Asked, Mapping[str, str]]:
+    """The request with what the command line changes in it, and the paths of its secrets.
+
+    They are those of the kept request if the session was queued. Every secret is read before anything is placed: a session without
+    its secrets would fail at its start.
+    """
+    request = asked.request
+    if asked.queued and not asked.is_checked:
+        kept.check(asked.queued, request, play.head)
+    secrets = play.value(SECRETS)
+    files = kept.files(asked.queued) if asked.queued else secret_files(request.secrets, secrets)
+    read_secrets(request.secrets, secrets, play.action._loader, files)
+    given = _given_now(play) if asked.takes_variables else {}
+    return replace(asked, request=Request.from_json({**request.to_json(), **given})), files
+
+
+def _given_now(play: Play) -> Dict[str, Any]:
+    """Variables that a waiting session keeps, if the command line of this run has other values, and the task has none."""
+    extra_vars = load_extra_vars(play.action._loader)
+    names = {name for name, value in extra_vars.items() if value not in (None, "")}.difference(play.action.given)
+    given = [variable for variable in KEPT if variable.full_name in names]
+    templar = play.action._templar
+    return {
+        variable.field: variable.normal_form(templar.template(extra_vars[variable.full_name])) for variable in given
+    }
+
+
+def _keep_or_undo(play: Play, kept: KeptRequests, own: Tuple[Asked, Mapping[str, str]], decision: Json) -> None:
+    """Keep the request. If this controller cannot, the session neither waits nor holds anything until its lease is over."""
+    try:
+        _keep_request(kept, *own, decision)
+    except ComputeError as error:
+        session = decision["session"]
+        if decision["outcome"] in ("placed", "pending", "repair"):
+            record(
+                play, "failed", id=session["id"], launch=session.get("launch") or "", reason=error.message, retry=False
+            )
+        raise
+
+
+def _keep_request(kept: KeptRequests, asked: Asked, files: Mapping[str, str], decision: Json) -> None:
+    """Keep a request until its session ends. One of the store is never taken for one of this controller."""
+    session = decision["session"]["id"]
+    if decision["outcome"] == "failed":
+        kept.forget(session)
+    elif not asked.queued or asked.is_checked:
+        kept.keep(session, asked.request, files)
+
+
+def _until_placed(play: Play, asked: Asked, options: Json, reports: Reports, avoided: Avoided) -> Tuple[Json, Reports]:
+    """The decision, made again by new reports while the session waits, and the reports that decided."""
+    decision: Json = {}
+    used = [reports]
+
+    def is_decided() -> bool:
+        if decision:
+            own = [asked.request.name]
+            used[0] = collect_reports(play, asked.request.image, asked.folders, apps_of=own, is_shown=False)
+        queued = asked.queued or (decision["session"]["id"] if decision and not play.check else "")
+        decision.clear()
+        agents = [avoided.added_to(report) for report in used[0].agents]
+        decision.update(_attempt(play, {**options, "queued": queued, "agents": agents}))
+        return bool(decision["outcome"] != "pending")
+
+    wait_until(is_decided, deadline_in(_patience(play, asked)), _INTERVAL, _LONGEST_INTERVAL)
+    return decision, used[0]
+
+
+def _attempt(play: Play, options: Json) -> Json:
+    """A decision of the head. A session that another controller holds is taken over if that controller has certainly ended."""
+    decision = _decided(play, options)
+    if decision["outcome"] == "held" and is_gone(decision["session"].get("holder") or {}):
+        decision = _decided(play, {**options, "takeover": decision["session"]["launch"]})
+    if decision["outcome"] == "held":
+        reason = str(decision["reason"])
+        raise StateError("%s; wait for it, or terminate it with terminate.yml." % (reason[:1].upper() + reason[1:]))
+    return decision
+
+
+def _decided(play: Play, options: Json) -> Json:
+    decision = play.tried_on_head("session.place", options)
+    # A session of the queue that cannot be launched is a decision, too.
+    return validation.decision(decision if decision.get("outcome") == "failed" else checked(decision), play.head)
+
+
+def _with_plan(play: Play, placed: Placed, reports: Reports) -> Placed:
+    """The decision with its plan, which is compared with the request."""
+    request = placed.asked.request
+    plan = validation.plan(placed.decision["plan"], play.head)
+    check_agreement(plan, request, [agent.name for agent in reports.statuses], play.head)
+    plan = with_user_environment(plan, render_environment(request, plan))
+    if (placed.outcome == "placed" or placed.former_size) and plan.network.driver == "overlay":
+        # Other containers on these agents could send frames into its network.
+        lacking = unguarded(reports.agents, plan.agents)
+        play.warn(UNGUARDED % ", ".join(lacking) if lacking else "")
+    return replace(placed, plan=plan, agents=reports.statuses)
+
+
+def shown(play: Play, placed: Placed, found: Mapping[str, Any] = MappingProxyType({})) -> List[str]:
+    """The report of a launch for people. ``found`` is what was found of a session that lacks nothing."""
+    decision = {**placed.decision, **found}
+    if placed.plan:
+        address = play.address_of(placed.plan.main.agent)
+        decision.update(plan=placed.listed(placed.plan), deployment={"address": address})
+    elif placed.outcome != "pending":
+        return []
+    return summary(decision, play.artifacts, play.check)

@@ -1,0 +1,127 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a run asks for a session, and what the head has decided about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, List, Mapping, Sequence, Tuple
+
+from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents.plan import Plan
+from ...module_utils._shared.documents.report import Agent
+from ...module_utils._shared.documents.topology import without_apps
+from ...module_utils._shared.planning.allocation import checked_folders
+from ...module_utils._shared.planning.request import Request
+from .._hosts import notification
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What this run asks for a session.
+
+    ``queued`` is the ID of a session that waited or that is repaired by a pass; empty for a request of this command. ``unfit`` has
+    the reason for each agent that is avoided, ``settings`` are the checked variables of the command. ``takes_variables``: the command
+    line is about this session, not about another one that has ended. ``is_checked``: the request was compared with the kept one, and
+    differs in its size. ``relocates``: its lost agents are fenced, and it may move. ``is_silent``: it is shown only if it lacks
+    something. ``before`` are the requests that the command would launch first, in check mode.
+    """
+
+    request: Request
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    queued: str = ""
+    unfit: Mapping[str, str] = field(default_factory=dict)
+    takes_variables: bool = True
+    is_checked: bool = False
+    relocates: bool = False
+    is_silent: bool = False
+    before: Tuple[Request, ...] = ()
+
+    def setting(self, name: str) -> Any:
+        return self.settings.get("session_" + name)
+
+    @property
+    def folders(self) -> List[str]:
+        return checked_folders(self.request)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The decision of the head about a session.
+
+    ``plan`` is None while it waits; ``decision`` is the head's answer, by the reports of ``agents``.
+    """
+
+    asked: Asked
+    decision: Json
+    plan: Plan | None = None
+    agents: Sequence[Agent] = ()
+
+    @property
+    def outcome(self) -> str:
+        """C(placed), C(repair), C(running), C(pending) or C(failed)."""
+        return str(self.decision["outcome"])
+
+    @property
+    def session(self) -> Json:
+        """The session in the store."""
+        return dict(self.decision["session"])
+
+    @property
+    def deploys(self) -> bool:
+        return self.outcome in ("placed", "repair")
+
+    @property
+    def former_size(self) -> int:
+        """The size before; 0 unless the size of the session or of a role changes."""
+        return int(self.decision.get("former_size") or 0)
+
+    @property
+    def added(self) -> List[str]:
+        """The hostnames of the containers that the session did not have before."""
+        return list(self.decision.get("added") or ())
+
+    @property
+    def makes_containers(self) -> bool:
+        """Whether containers are created or started: a session that only gets smaller lacks none.
+
+        A repair that was interrupted may have left containers that run without their fabric, or whose commands have not begun.
+        """
+        plan = self.plan if self.outcome == "repair" and not self.former_size else None
+        may_wait = plan and (plan.session.roles or plan.network.fabric)
+        return self.outcome == "placed" or bool(self.decision.get("missing") or self.added or may_wait)
+
+    def made(self, plan: Plan) -> Plan:
+        """The part of the plan whose containers are created or started; all of it if none is missing."""
+        names = {*(self.decision.get("missing") or ()), *self.added}
+        part = tuple(one for one in plan.containers if one.hostname in names)
+        return replace(plan, containers=part) if part and self.outcome != "placed" else plan
+
+    def listed(self, plan: Plan) -> Plan:
+        """The plan without the apps of roles that were removed."""
+        return without_apps(plan, self.decision.get("ended_apps") or ())
+
+    @property
+    def removed(self) -> List[Tuple[str, str]]:
+        """The hostname and the agent of each container that the plan does not have any more."""
+        return [(hostname, agent) for hostname, agent in self.decision.get("removed") or ()]
+
+    @property
+    def restarts_all(self) -> bool:
+        """Whether the containers that run are stopped first, to start together with those that do not."""
+        return bool(self.decision.get("restarts_all"))
+
+    @property
+    def repair(self) -> str:
+        """The event of a repair that is more than a repair; empty for none."""
+        if self.decision.get("moves"):
+            return notification.RELOCATED
+        return notification.RESTARTED if self.restarts_all else ""
+
+    @property
+    def must_apply_limits(self) -> bool:
+        """Also without a change: a controller may have been lost before it wrote a change into the containers."""
+        request = self.asked.request
+        is_limited = request.lifetime or request.idle_timeout or self.decision.get("new_limits")
+        return bool(is_limited) and self.outcome in ("running", "repair")

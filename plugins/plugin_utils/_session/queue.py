@@ -1,0 +1,233 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A pass over the queue of an owner: end what has finished, repair what asks for it, and launch what fits."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any, Iterator, List, Sequence
+
+from ...module_utils._head.session_view import finished_sessions, healing_sessions
+from ...module_utils._shared.codec import Json
+from ...module_utils._shared.constants import RELOCATE
+from ...module_utils._shared.documents import validation
+from ...module_utils._shared.errors import ComputeError, SessionError
+from ...module_utils._shared.exits import LOST, UNMOVED
+from ...module_utils._shared.planning.request import Request
+from ...module_utils._shared.planning.variable import SCHEDULE
+from ...module_utils._shared.states import PENDING
+from .._client.request_cache import EndedFolders, KeptRequests, NotRequestedError
+from .._hosts import notification
+from .._hosts.conductor import Play
+from .._hosts.holder import holder, is_gone, login
+from .._variables.request_variables import checked
+from .launch import launch
+from .losses import clean, fence
+from .placed import Asked
+from .reports import RecentReports, Reports, collect_reports, read_list, write_metrics
+from .session_file import checked_sessions
+from .terminate import remove, terminate
+
+
+def make_pass(play: Play) -> bool:
+    """Go through the queue once; whether any session changed. SessionError for all that failed, which keep no others from a turn."""
+    settings = checked(play.action, play.task_vars, SCHEDULE)["variables"]
+    one = _Pass(play, settings, follows=False)
+    one.make()
+    return one.has_changed
+
+
+def follow_up(play: Play) -> None:
+    """Launch what may fit after an end.
+
+    The variables of this command line belong to the session that has ended, and a failure of another session is no failure of that
+    end.
+    """
+    try:
+        settings = checked(play.action, play.task_vars, SCHEDULE)["variables"]
+        _Pass(play, {**settings, "session_wait_result": False}, follows=True).make()
+    except ComputeError as error:
+        play.show([f"The pass over the queue was not complete: {error.message}"])
+
+
+class _Pass:
+    """``follows``: the command line is about a session that has ended, not about those of the queue."""
+
+    def __init__(self, play: Play, settings: Json, *, follows: bool) -> None:
+        self._play = play
+        self._settings = settings
+        self._follows = follows
+        self._failures: List[str] = []
+        self._recent = RecentReports(play)
+        self.has_changed = False
+
+    def make(self) -> None:
+        begun = self._call("begin", lease=self._settings["session_launch_timeout"])
+        self._play.show(begun["summary"])
+        if not begun["begun"]:
+            return
+        try:
+            self._go_through()
+        finally:
+            self._call("end")
+        with self._keeping_failure():
+            self._write_metrics()
+        if self._failures:
+            raise SessionError(" ".join(self._failures))
+
+    def _call(self, verb: str, **options: Any) -> Json:
+        """A step of the pass on the head. The pass of a controller that has certainly ended is taken over."""
+        own = {"owner": self._play.owner or login(), "holder": holder(), **options}
+        with self._play.phase("place" if verb == "decide" else "upkeep"):
+            answer = self._play.on_head("queue." + verb, own)
+            if answer.get("holder") and is_gone(answer["holder"]):
+                answer = self._play.on_head("queue." + verb, {**own, "takeover": True})
+        self._play.notify_ends(answer)
+        self.has_changed = self.has_changed or bool(answer.get("ended"))
+        return answer
+
+    def _go_through(self) -> None:
+        play = self._play
+        reports = collect_reports(play, measure=True)
+        listed = self._listed(reports)
+        lost: List[Json] = []
+        with self._keeping_failure():
+            lost = self._keep_order(reports)
+        finished = [*(one for one in lost if one["action"] == "end"), *self._finished(listed)]
+        # If a session that has ended by itself has also lost an agent, its own end is the reason.
+        for session in {session["id"]: session for session in finished}.values():
+            with self._keeping_failure():
+                lease = int(self._settings["session_launch_timeout"])
+                why = LOST + session["reason"] if "action" in session else ""
+                self._recent.note_use_by(session)
+                names = (session["name"], session["owner"])
+                play.show([terminate(play, *names, lease, why, self._recent, session["id"]).summary])
+                self.has_changed = True
+        # Before the queue, which gets what they do not need.
+        own = [session for session in listed if session["requested_here"]]
+        healing = [*self._fenced(own, lost, reports), *self._requested(healing_sessions(own))]
+        for session in healing:
+            self._launch(session)
+        self._launch_what_fits(self._recent.of("", ()) if healing or finished else reports)
+
+    def _finished(self, listed: List[Json]) -> List[Json]:
+        """The sessions to end, after a second look: what a launch or a growth has made after the first reports is not missing.
+
+        What another controller changes is left to it.
+        """
+        ids = {session["id"] for session in finished_sessions(listed)}
+        again = self._listed(self._recent.of("", ())) if ids else []
+        left = (one for one in finished_sessions(again) if one["id"] in ids)
+        return [one for one in left if not one["held"] or is_gone(one["holder"])]
+
+    def _fenced(self, own: List[Json], lost: List[Json], reports: Reports) -> List[Json]:
+        """The sessions that move now: their lost agents are fenced."""
+        moving = {loss["id"] for loss in lost if loss["action"] == RELOCATE}
+        by_id = {
+            one["id"]: one for one in self._requested([one for one in own if one["id"] in moving and one["request"]])
+        }
+        found = []
+        for loss in lost:
+            if loss["action"] == "stay":
+                self._play.show([f"Session {loss['name']} was {loss['reason']}."])
+            if loss["action"] != RELOCATE or loss["id"] not in by_id or self._play.check:
+                continue
+            try:
+                fence(self._play, reports, loss, unfenced=bool(self._settings["session_relocate_unfenced"]))
+                found.append({**by_id[loss["id"]], "relocates": True})
+            except ComputeError as error:
+                self._play.show([f"Session {loss['name']} was {UNMOVED}{error.message}"])
+        return found
+
+    def _requested(self, sessions: Sequence[Json]) -> List[Json]:
+        """The sessions that this controller has requested as the store has them. The others are left alone, and each is shown."""
+        kept, found = KeptRequests(self._play.artifacts), []
+        known, refused = checked_sessions(sessions, self._play.head)
+        self._play.warn(*refused)
+        for session in known:
+            try:
+                kept.check(session["id"], Request.from_json(session["request"]), self._play.head)
+                found.append(session)
+            except ComputeError as error:
+                self._left_alone(session, error)
+        return found
+
+    def _left_alone(self, session: Json, error: ComputeError) -> None:
+        """A changed request of a session that waits is a failure; one of another controller is no part of this pass."""
+        if session["state"] == PENDING and not isinstance(error, NotRequestedError):
+            self._failures.append(f"{session['name']}: {error.message}")
+        else:
+            self._play.show([error.message])
+
+    def _write_metrics(self) -> None:
+        """Write what the pass leaves behind. A command about another session does not write it: that user may not be permitted to."""
+        path = "" if self._follows else str(self._settings["sessions_metrics"])
+        if path:
+            agents = collect_reports(self._play, measure=True).agents
+            self.has_changed = write_metrics(self._play, path, agents) or self.has_changed
+
+    def _listed(self, reports: Reports) -> List[Json]:
+        with self._play.phase("upkeep"):
+            return list(read_list(self._play, reports.agents, {"whole_requests": True}, self._play.owner)["sessions"])
+
+    def _keep_order(self, reports: Reports) -> List[Json]:
+        """Record the use of the agents, remove what is old, and clean agents that are back. Returns sessions that have lost agents."""
+        play, folders = self._play, EndedFolders.of(self._play.artifacts, check=self._play.check)
+        kept = {name: self._settings["session_" + name] for name in ("keep_days", "keep_logs")}
+        own = {"owner": play.owner or login(), "agents": reports.agents}
+        with play.phase("upkeep"):
+            result = validation.losses(play.on_head("queue.keep_up", {**kept, **own, **folders.option()}), play.head)
+        folders.remove(result)
+        play.warn(*result.get("warnings") or ())
+        play.notify(notification.DEGRADED, *result.get("degraded") or ())
+        if not play.check:
+            clean(play, reports, result.get("fenced") or {})
+        return list(result.get("lost") or ())
+
+    def _launch_what_fits(self, reports: Reports) -> None:
+        """Rounds until nothing fits. In check mode nothing is launched, so another round would give the same room again."""
+        options = {name: self._settings["session_" + name] for name in ("queue_policy", "queue_age_bound")}
+        options["lease"] = self._settings["session_launch_timeout"]
+        tried: List[str] = []
+        while True:
+            decided = self._call("decide", **options, tried=tried, agents=reports.agents)
+            fitting = self._requested(decided["fitting"])
+            if not self._play.check:
+                remove(self._play, reports, decided)
+            for session in fitting:
+                self._launch(session)
+            self._play.show(decided["summary"])
+            if decided["is_last"] or self._play.check:
+                return
+            # What has become free meanwhile is used, too.
+            reports, tried = collect_reports(self._play), list(decided["tried"])
+
+    def _launch(self, session: Json) -> None:
+        """Launch a session that waits, or repair one that runs: it keeps running, and the next pass tries again."""
+        request = Request.from_json(session["request"])
+        settings = {**self._settings, "session_wait": 0, "session_fail_when_pending": False}
+        moves = bool(session.get("relocates"))
+        asked = Asked(request, settings, queued=str(session["id"]), takes_variables=not self._follows, relocates=moves)
+        try:
+            launched = launch(self._play, asked, self._recent.of(request.image, session["paths"]))
+            self.has_changed = self.has_changed or launched.changed
+            launched.note_in(self._recent)
+        except ComputeError as error:
+            self._recent.forget()
+            if session["state"] == PENDING:
+                self._failures.append(f"{session['name']}: {error.message}")
+            else:
+                self._play.show([_unrepaired(session["name"], error.message)])
+
+    @contextmanager
+    def _keeping_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except ComputeError as error:
+            self._failures.append(error.message)
+
+
+def _unrepaired(name: str, reason: str) -> str:
+    prefix = f"Session {name} was not repaired"
+    return reason if reason.startswith(prefix) else f"{prefix}: {reason}"

@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Record a change of a session: in the store on the head, and in the directory of the session on the controller."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from typing import Any, Sequence
+
+from ...module_utils._shared import states
+from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents import validation
+from ...module_utils._shared.documents.plan import Plan
+from ...module_utils._shared.errors import ComputeError
+from ...module_utils._shared.text.summaries import session_document
+from .._client import shared_config
+from .._client.request_cache import EndedFolders, KeptRequests
+from .._client.session_dir import DOCUMENT, Artifacts
+from .._hosts import notification, trace
+from .._hosts.conductor import Play
+from .._hosts.holder import holder
+from .._hosts.phases import PHASES
+
+
+def record(play: Play, state: str, **change: Any) -> Json:
+    """Record the new state of a session, and return the head's answer. Raises StepError if that fails."""
+    is_end = state in ("terminating", "terminated")
+    folders = EndedFolders.of(play.artifacts if is_end else None, check=play.check)
+    made = {**change, **folders.option(), "holder": holder()}
+    result = validation.recorded(play.on_head("session.record", {"state": state, "change": made}), play.head)
+    event = notification.event_of(bool(result.get("changed")), result["session"], str(change.get("result") or ""))
+    play.notify(event, result["session"])
+    play.notify(notification.ENDED, *result.get("ended") or ())
+    folders.remove(result)
+    play.warn(*result.pop("warnings", None) or ())
+    _remove_files(play, result["session"])
+    return result
+
+
+def record_result(play: Play, session: Json, result: str, reason: str) -> Json:
+    """Record the result of the command of a batch session. Returns the session, which may have ended by itself meanwhile."""
+    recorded: Json = record(play, "running", id=session["id"], result=result, reason=reason)["session"]
+    if recorded["state"] == states.RUNNING and not play.check:
+        keep_result(Artifacts(play.artifacts, recorded["name"]), result, recorded["reason"])
+    return recorded
+
+
+def keep_result(artifacts: Artifacts, result: str, reason: str) -> None:
+    """Write the result of the batch command into C(session.json), if it can be read; empty while the command runs."""
+    document = kept_document(artifacts)
+    if document:
+        artifacts.write_json(DOCUMENT, {**document, "command": {"result": result, "reason": reason}})
+
+
+def kept_document(artifacts: Artifacts) -> Json:
+    """What C(session.json) has; empty if it is missing or damaged, so that the next launch writes it."""
+    content = artifacts.read(DOCUMENT) or b""
+    try:
+        return validation.session_document(content, artifacts.folder)
+    except ComputeError:
+        return {}
+
+
+def record_running(play: Play, plan: Plan, session: Json, added: Sequence[Json]) -> str:
+    """Record that a session runs, with its files and the ``added`` apps that the plan lacks. Returns where the time went.
+
+    Its files are written before: nothing that can fail, such as a full disk, comes after the record, when the launch is not undone.
+    """
+    artifacts = Artifacts(play.artifacts, plan.session.name)
+    _write_files(play, plan, {**session, "state": states.RUNNING, "changed": time.time()}, added)
+    with play.phase("record"):
+        recorded = record(play, "running", id=plan.session.id, launch=plan.session.launch)
+    with suppress(ComputeError):  # the files are there, without the time of the record
+        _write_files(play, plan, recorded["session"], added)
+    entries = trace.notes()
+    # The next session of this command has a trace of its own.
+    trace.forget()
+    play.warn(shared_config.update(artifacts.base))
+    return trace.explanation(entries, plan)
+
+
+def _write_files(play: Play, plan: Plan, session: Json, added: Sequence[Json]) -> None:
+    artifacts = Artifacts(play.artifacts, plan.session.name)
+    timings = {**{phase.timing: 0.0 for phase in PHASES.values() if phase.timing}, **play.timings}
+    document = session_document(plan, session, play.address_of(plan.main.agent), timings, artifacts.folder)
+    artifacts.write_json(DOCUMENT, {**document, "apps": [*document["apps"], *added]})
+    entries = trace.trace_document(trace.notes())
+    artifacts.write(trace.NAME, json.dumps(entries, separators=(",", ":")).encode())
+
+
+def _remove_files(play: Play, session: Json) -> None:
+    """Remove the directory of a session that has ended. One that waits again gets new keys with its next plan."""
+    if play.check or not session or session["state"] not in (*states.ENDED, states.PENDING):
+        return
+    artifacts = Artifacts(play.artifacts, session["name"])
+    artifacts.remove(session["id"])
+    if session["state"] in states.ENDED:
+        KeptRequests(play.artifacts).forget(session["id"])
+    play.warn(shared_config.update(artifacts.base))

@@ -1,0 +1,259 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Reports of the agents of a play: the state of each engine, and why an agent does not answer. Lists and metrics from the head."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from ...module_utils._shared.codec import Json
+from ...module_utils._shared.constants import STATE_DIR
+from ...module_utils._shared.documents import validation
+from ...module_utils._shared.documents.plan import Plan
+from ...module_utils._shared.documents.report import Agent, names_of_one_engine, one_engine
+from ...module_utils._shared.documents.schema import AGENT
+from ...module_utils._shared.errors import ComputeError, StateError
+from ...module_utils._shared.names import ALL_OWNERS
+from ...module_utils._shared.planning.catalogue import lacks
+from .._hosts.conductor import Play, StepError
+from .._hosts.documented import documented
+from .._hosts.files import write
+from .._hosts.holder import login
+from .._hosts.results import cause
+from .._hosts.ssh_route import plugin_of
+from .._output.metrics import metrics_text
+
+# The variables of a host that become options of its report. Without a variable, the option has its default.
+_OF_HOST: Mapping[str, str] = {
+    "group": "agent_resource_group",
+    "schedulable": "agent_schedulable",
+    "reserved_cpus": "agent_reserved_cpus",
+    "reserved_memory": "agent_reserved_memory",
+    "cpus": "agent_cpus",
+    "memory": "agent_memory",
+    "gpus": "agent_gpus",
+    "gpu_sharing": "agent_gpu_sharing",
+    "mps_directory": "agent_mps_directory",
+    "fabric": "agent_fabric",
+}
+
+_ODD_NAME = (
+    "Its name in the inventory has other characters than letters, digits, '.', '_', '-', ':' and '@', or too many; "
+    "give it another name, and set ansible_host to its address."
+)
+_MOVED = (
+    "%s has %s in its session store, and the head of this command, %s, has none: name %s in group head of the inventory. If the head "
+    "is to move, end the sessions first, and remove the store and the policy on %s (docs/agents.md)."
+)
+# Seconds for which launches one after the other use the report of an agent on which none of them has done anything.
+RECENT = 30.0
+
+
+@dataclass(frozen=True)
+class Avoided:
+    """What a launch avoids though the reports do not show why.
+
+    Subnets and ports are those at which earlier attempts of this launch have failed. ``agents`` has the reason for each agent
+    that gets no new session.
+    """
+
+    subnets: Tuple[str, ...] = ()
+    ports: Tuple[int, ...] = ()
+    agents: Mapping[str, str] = field(default_factory=dict)
+
+    def and_those_of(self, plan: Plan) -> Avoided:
+        """Also the subnets and the ports of a plan that were taken."""
+        ports = tuple(port.host_port for container in plan.containers for port in container.ports)
+        subnets = filter(None, (plan.network.subnet, plan.network.fabric))
+        return Avoided((*self.subnets, *subnets), (*self.ports, *ports), self.agents)
+
+    def added_to(self, report: Json) -> Json:
+        """The report of an agent on which these are in use."""
+        if report.get("name") in self.agents:
+            report = {**report, "avoid": self.agents[report["name"]]}
+        if not self.subnets:
+            return report
+        routes = [*(report.get("routes") or ()), *self.subnets]
+        return {**report, "routes": routes, "ports": [*(report.get("ports") or ()), *self.ports]}
+
+
+@dataclass(frozen=True)
+class Reports:
+    """The reports of the agents, in the order of the play, and what each agent lacks that a launch can supply first."""
+
+    agents: List[Json]
+    lacks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @cached_property
+    def statuses(self) -> List[Agent]:
+        return [Agent.from_json(report) for report in self.agents]
+
+    @property
+    def reachable(self) -> List[str]:
+        return [str(report["name"]) for report in self.agents if report.get("reachable")]
+
+    def check_names(self) -> None:
+        """Refuse an engine under two names: it would be given twice what it has."""
+        groups = names_of_one_engine((agent.name, agent.identity) for agent in self.statuses)
+        if groups:
+            raise StateError(". ".join(one_engine(names) for names in groups) + ".", groups[0][1])
+
+    def updated(self, newer: Reports) -> Reports:
+        """These reports, of which some are replaced by newer ones."""
+        replaced = {report["name"]: report for report in newer.agents}
+        agents = [replaced.get(report["name"], report) for report in self.agents]
+        return Reports(agents, {**self.lacks, **newer.lacks})
+
+    def have_only_networks_of(self, sessions: Collection[str]) -> bool:
+        """Whether nothing is left of these ended sessions but networks: an earlier command has waited for their endpoints."""
+        seen = {container.get("session") for agent in self.agents for container in agent.get("containers") or ()}
+        return bool(sessions) and not seen & set(sessions)
+
+
+def collect_reports(
+    play: Play,
+    image: str = "",
+    folders: Sequence[str] = (),
+    *,
+    apps_of: List[str] | None = None,
+    measure: bool = False,
+    is_shown: bool = True,
+    hosts: Sequence[str] | None = None,
+) -> Reports:
+    """The report of every agent of the play, with this image and these data folders. A lost agent prevents no session on others.
+
+    ``apps_of`` names the sessions whose apps count; without it, the apps of all do.
+    """
+    wanted = {"image": image or None, "paths": list(folders) or None, "measure": measure or None, "apps_of": apps_of}
+    names = play.names if hosts is None else hosts
+    asked = {host: report_options({**_asked_of(play, host), **_set(wanted)}) for host in names}
+    with play.phase("inform") if is_shown else nullcontext():
+        own = {"store": play.state_dir or STATE_DIR}
+        answers = play.tried_on_each(names, "report.collect", lambda host: {"options": asked[host], **own})
+    _check_head(play.head, answers)
+    found = {host: of_result(asked[host], answer) for host, answer in answers.items()}
+    return Reports(
+        [result["agent"] for result in found.values()], {host: lacks(result) for host, result in found.items()}
+    )
+
+
+def _check_head(head: str, answers: Mapping[str, Json]) -> None:
+    """Refuse a head that has no session and no policy if another agent has: the inventory has named that one before."""
+    found = {host: validation.store(answer, host) for host, answer in answers.items() if not answer.get("failed")}
+    own = found.get(head)
+    for host, other in found.items():
+        sessions = other["sessions"] if own and not own["sessions"] else 0
+        has_policy = bool(own and other["policy"] and not own["policy"])
+        if own and (sessions or has_policy):
+            known = [
+                *([f"sessions that wait or run ({sessions})"] if sessions else []),
+                *(["a policy"] if has_policy else []),
+            ]
+            raise StateError(_MOVED % (host, " and ".join(known), head, host, host), head)
+
+
+class RecentReports:
+    """Reports for launches and ends one after the other: each asks only the agents again that those before it have used.
+
+    The head decides by the session store, too, which has what other commands launch and end meanwhile.
+    """
+
+    def __init__(self, play: Play, apps_of: List[str] | None = None) -> None:
+        self._play = play
+        self._apps_of = apps_of
+        self._known: Dict[Tuple[str, ...], Tuple[float, Reports, Set[str]]] = {}
+
+    def of(self, image: str, folders: Sequence[str]) -> Reports:
+        """The reports of all agents with this image and these data folders."""
+        key = (image, *folders)
+        end, reports, used = self._known.get(key, (0.0, Reports([]), set()))
+        if end < time.monotonic():
+            reports = collect_reports(self._play, image, folders, apps_of=self._apps_of)
+            end = time.monotonic() + RECENT
+        elif used:
+            newer = collect_reports(self._play, image, folders, apps_of=self._apps_of, hosts=sorted(used))
+            reports = reports.updated(newer)
+        self._known[key] = (end, reports, set())
+        return reports
+
+    def note_use(self, agents: Iterable[str]) -> None:
+        """A launch or an end has changed something on these agents. Those outside of the play are not asked at all."""
+        names = [agent for agent in agents if agent in self._play.names]
+        for _end, _reports, used in self._known.values():
+            used.update(names)
+
+    def note_use_by(self, session: Json) -> None:
+        """The state of this session counts: the agents of its containers are asked again."""
+        self.note_use(container["agent"] for container in session.get("containers") or ())
+
+    def forget(self) -> None:
+        """Anything may have changed on any agent."""
+        self._known.clear()
+
+
+def report_options(given: Json) -> Json:
+    """The options of M(cluster.compute.agent_info) in their types. Raises ComputeError if one is wrong."""
+    checked = ArgumentSpecValidator(documented("agent_info")).validate(given)
+    if checked.error_messages:
+        raise ComputeError(f"Options of agent_info for {given.get('name')}: {checked.error_messages[0]}")
+    return dict(checked.validated_parameters)
+
+
+def of_result(asked: Json, result: Json) -> Json:
+    """A result of C(agent_info) with a checked report as ``agent``. ``asked`` are its options.
+
+    A lost connection may come back. A module that fails, for example without a library, fails again until the host is repaired.
+    """
+    code = (result.get("failure") or {}).get("code")
+    if code == "unreachable":
+        return {**_lost(asked, result, may_return=True), "connected": False}
+    if code == "input":
+        raise StepError(result)
+    if result.get("failed"):
+        return _lost(asked, result, may_return=False)
+    if not AGENT(asked["name"]):
+        return _lost(asked, {"msg": _ODD_NAME}, may_return=False)
+    try:
+        return {**result, "agent": validation.report(result.get("agent"), str(asked["name"]))}
+    except ComputeError as error:
+        # An agent whose report is refused gets nothing, and delays no session elsewhere.
+        return _lost(asked, {"msg": error.message}, may_return=False)
+
+
+def _lost(asked: Json, failure: Json, *, may_return: bool) -> Json:
+    groups = asked.get("group") or "default"
+    group = groups if isinstance(groups, str) else ",".join(groups)
+    report = {"name": asked["name"], "group": group, "reachable": False, "may_return": may_return}
+    return {"changed": False, "agent": {**report, "reason": cause(failure)}, "duration": 0.0}
+
+
+def _asked_of(play: Play, host: str) -> Json:
+    found: Json = {option: play.of_host(host, variable) for option, variable in _OF_HOST.items()}
+    is_here = plugin_of(play.of_host(host, "ansible_connection"), play.action._task.connection) == "local"
+    publish = play.of_host(host, "agent_publish")
+    found["publish"] = publish if publish is not None else ("127.0.0.1" if is_here else "")
+    return _set({**found, "name": host, "address": str(play.of_host(host, "ansible_host") or host)})
+
+
+def _set(options: Json) -> Json:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def read_list(play: Play, agents: List[Json], wanted: Json, owner: str) -> Json:
+    """The head's list of the sessions of an owner; without an owner, of the current user."""
+    own = {"viewer": login(), "agents": [dict(agent.get("agent") or agent) for agent in agents]}
+    named = {} if owner == ALL_OWNERS else {"owner": owner or login()}
+    asked = {name: value for name, value in wanted.items() if value is not None and name != "owner"}
+    return play.on_head("sessions.list_all", {**asked, **own, **named})
+
+
+def write_metrics(play: Play, path: str, agents: List[Json]) -> bool:
+    """Write the metrics of these agents and of the sessions of all owners, whatever a list shows; whether the file changes."""
+    return write(path, metrics_text(read_list(play, agents, {}, ALL_OWNERS)), 0o644, check=play.check)

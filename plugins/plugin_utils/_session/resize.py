@@ -1,0 +1,87 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Resize a running session: the steps that a launch makes beside the steps of a repair."""
+
+from __future__ import annotations
+
+from typing import Collection, Tuple
+
+from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents.plan import Plan
+from ...module_utils._shared.errors import StateError
+from ...module_utils._shared.planning.plan import with_user_environment
+from ...module_utils._shared.planning.request import Request
+from ...module_utils._shared.planning.request_checks import check_together
+from ...module_utils._shared.planning.resizing import resized, without
+from .._client.identity import SessionIdentity
+from .._client.request_cache import KeptRequests
+from .._client.session_dir import Artifacts
+from .._hosts.conductor import Play
+from .._variables.templates import render_environment
+from .placed import Placed
+from .session_file import running
+
+
+def asked_again(play: Play, name: str, size: int) -> Tuple[Request, str]:
+    """The request of a session that runs, in another size, and the ID of the session. Raises InputError without such a session.
+
+    A StateError for a session with roles: one number does not name the role.
+    """
+    found = running(play)
+    session, request = str(found["id"]), found["request"]
+    KeptRequests(play.artifacts).check(session, request, play.head)
+    if request.roles:
+        message = "Session %s has roles: set the size of a role in its session file, and run cluster-compute up with it again."
+        raise StateError(message % name, name)
+    wanted = request.with_sizes([size])
+    check_together(wanted)
+    return wanted, session
+
+
+def remove_strangers(play: Play, placed: Placed, plan: Plan) -> None:
+    """Remove the containers of the session that its plan does not have any more."""
+    agents = {agent for _hostname, agent in placed.removed}
+    found = [agent for agent in play.names if agent in agents]
+    with play.phase("remove"):
+        play.on_each(found, "containers.absent", lambda agent: _all_but(plan, placed.removed, agent))
+
+
+def follow(play: Play, plan: Plan) -> None:
+    """Write the names of the members into the files of the controller and of the containers that run, where they differ."""
+    own = SessionIdentity.of(plan, Artifacts(play.artifacts, plan.session.name), check=False)
+    with play.phase("follow"):
+        play.on_each(plan.agents, "containers.followed", lambda agent: _part(plan, own, agent))
+    own.keep({}, play.route_to(plan.main.agent), check=False, diff=False)
+
+
+def undo(play: Play, placed: Placed, plan: Plan) -> None:
+    """After a growth that has failed: the session as it was before. What cannot be undone now is undone by the next command."""
+    request = without(placed.asked.request, placed.added)
+    former = resized(plan, request, launch=plan.session.launch)
+    former = with_user_environment(former, render_environment(request, former))
+    artifacts, kept = Artifacts(play.artifacts, plan.session.name), KeptRequests(play.artifacts)
+    play.tried_on_each(plan.agents, "containers.absent", lambda _agent: _all_but(former))
+    if artifacts.identity(plan.session.id, create=False) is not None:
+        own = SessionIdentity.of(former, artifacts, check=False)
+        play.tried_on_each(former.agents, "containers.followed", lambda agent: _part(former, own, agent))
+        own.keep({}, play.route_to(plan.main.agent), check=False, diff=False)
+    kept.keep(plan.session.id, request, kept.files(plan.session.id))
+
+
+def difference(placed: Placed, plan: Plan) -> Json:
+    """The containers before and after, as a diff shows them."""
+    after = {one.hostname: one.agent for one in plan.containers}
+    before = {one.hostname: one.agent for one in plan.containers if one.hostname not in placed.added}
+    before.update(placed.removed)
+    return {"before": before, "after": after, "before_header": "containers", "after_header": "containers"}
+
+
+def _all_but(plan: Plan, gone: Collection[Tuple[str, str]] = (), agent: str = "") -> Json:
+    """What removes all containers of the session on an agent but those of the plan that are not among those to go there."""
+    keep = [one.id for one in plan.containers if (one.hostname, agent) not in gone]
+    return {"sessions": [plan.session.id], "keep": keep}
+
+
+def _part(plan: Plan, own: SessionIdentity, agent: str) -> Json:
+    return {"plan": plan.part(agent), "bundle": own.bundle(agent)}

@@ -1,0 +1,214 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The desired state of sessions: launched and complete, restarted in place, or ended with nothing left."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import List, Mapping
+
+from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents import validation
+from ...module_utils._shared.documents.plan import Plan
+from ...module_utils._shared.errors import ComputeError, InputError, SessionError, visible
+from ...module_utils._shared.planning import catalogue
+from ...module_utils._shared.planning.allocation import checked_folders
+from ...module_utils._shared.planning.request import Request
+from ...module_utils._shared.planning.variable import LAUNCH, RESTART, SCHEDULE, TERMINATE
+from ...module_utils._shared.text.summaries import plan_to_read
+from .._client.session_dir import DOCUMENT, Artifacts
+from .._hosts.conductor import Play
+from .._variables.request_export import variables_of
+from .._variables.request_variables import checked
+from .apps import restart_apps
+from .devcontainer import of_devcontainer
+from .launch import Launched, launch
+from .place import UNGUARDED
+from .placed import Asked, Placed
+from .reports import RecentReports, Reports, collect_reports
+from .resize import asked_again, difference
+from .session_file import like, running
+from .start import stop
+from .terminate import terminate, terminate_matching
+
+_BARE = "Not an agent yet: %s. The launch sets this up first; only then is there a plan to show."
+_ENDS = "must not be a session with session_on_failure: terminate, which ends when a container stops"
+
+
+def present(play: Play, *, prepares: bool, checks: Json) -> Json:
+    """Launch the sessions of the variables, repair them, or find that nothing is missing.
+
+    With ``prepares``, nothing is launched while the role has something to prepare: the result has C(unprepared) then. ``checks`` is
+    the result of a check of the agents.
+    """
+    other = of_devcontainer(play) or like(play)
+    with play.phase("check"):
+        found = checked(play.action, play.task_vars, LAUNCH, other)
+    requests = [Request.from_json(request) for request in found["requests"]]
+    queued, is_resize = "", bool(found["variables"]["session_scale"])
+    if is_resize:
+        again, queued = asked_again(play, requests[0].name, requests[0].size)
+        requests, found["paths"] = [again], checked_folders(again)
+    recent = RecentReports(play, [request.name for request in requests])
+    reports = recent.of(requests[0].image, found["paths"])
+    result = {"changed": False, "unprepared": False, "names": [request.name for request in requests]}
+    bare = _bare(play, found, reports) if prepares else []
+    if bare:
+        play.show([_BARE % ", ".join(bare)])
+        return {**result, "changed": True, "sessions": []}
+    lacking = _to_prepare(play, found, requests[0], reports) if prepares else {}
+    if any(lacking.get(name) for name in ("provision", "environment", "preflight")):
+        return {**result, **lacking, "unprepared": True}
+    unfit = _unfit(play, checks)
+    launched: List[Launched] = []
+    for number, request in enumerate(requests):
+        asked = Asked(request, found["variables"], queued, unfit, not is_resize, is_resize)
+        # Nothing of them is recorded.
+        asked = replace(asked, before=tuple(requests[:number])) if play.check else asked
+        launched.append(launch(play, asked, recent.of(request.image, found["paths"])))
+        launched[-1].note_in(recent)
+    return {
+        **result,
+        "changed": any(one.changed for one in launched),
+        "sessions": [one.placed.session for one in launched],
+        **_document(play, launched[0]),
+        **_planned(play, launched),
+        **_differences(play, launched, found["origins"]),
+    }
+
+
+def _document(play: Play, launched: Launched) -> Json:
+    """The document of the first session, if it runs."""
+    if launched.placed.plan is None or play.check:
+        return {}
+    artifacts = Artifacts(play.artifacts, launched.placed.plan.session.name)
+    content = artifacts.read(DOCUMENT)
+    return {"session": validation.session_document(content, f"{artifacts.folder}/{DOCUMENT}")} if content else {}
+
+
+def _bare(play: Play, found: Json, reports: Reports) -> List[str]:
+    """The hosts that a launch makes agents first, if no host is one yet. Check mode makes none, and has no plan then."""
+    if not play.check or not found["variables"]["session_provision"] or reports.reachable:
+        return []
+    return [host for host, lacking in reports.lacks.items() if lacking]
+
+
+def _to_prepare(play: Play, found: Json, request: Request, reports: Reports) -> Json:
+    """What the role prepares before a launch; nothing in check mode, or if the user does not want it."""
+    settings, lacks = found["variables"], reports.lacks
+    if play.check or not settings["session_provision"]:
+        lacks = {}
+    has_image = any((report.get("image") or {}).get("present") for report in reports.agents)
+    return {
+        "provision": [host for host, lacking in lacks.items() if "agent" in lacking],
+        "environment": catalogue.built_by(request.image) if any(lacks.values()) and not has_image else "",
+        "preflight": bool(settings["session_preflight"]) and not play.check,
+        "last_check": found["last_check"],
+    }
+
+
+def _unfit(play: Play, checks: Json) -> Json:
+    """The reason for each agent that failed a check. Names these agents, and those whose containers reach overlays.
+
+    The latter are not avoided: the rules need root, which not every inventory has. Raises ComputeError if no agent is left.
+    """
+    unfit: Json = {str(agent): str(reason) for agent, reason in (checks.get("unfit") or {}).items()}
+    when = f" (checked {checks['age']} ago)" if checks.get("age") else ""
+    for agent, reason in sorted(unfit.items()):
+        play.say(visible(f"{agent} is avoided{when}: {reason}"))
+    if checks.get("unguarded"):
+        play.say(visible(UNGUARDED % ", ".join(checks["unguarded"])))
+    if unfit and not set(play.names) - set(unfit):
+        reason = next(iter(unfit.values()))
+        raise ComputeError(f"No agent passes the check: {reason}; check_agents.yml shows all findings and remedies.")
+    return unfit
+
+
+def _planned(play: Play, launched: List[Launched]) -> Json:
+    """In check mode, the plan of a single session, for a playbook that carries it out itself."""
+    plans = [one.placed.plan for one in launched if one.placed.plan]
+    return {"plan": plans[0].to_json()} if play.check and len(plans) == len(launched) == 1 else {}
+
+
+def _differences(play: Play, launched: List[Launched], origins: Mapping[str, str]) -> Json:
+    pairs = [(one.placed, one.placed.plan) for one in launched if one.placed.deploys and one.placed.plan]
+    if not play.diff or not pairs:
+        return {}
+    return {"diff": [part for placed, plan in pairs for part in _difference(placed, plan, origins)]}
+
+
+def _difference(placed: Placed, plan: Plan, origins: Mapping[str, str]) -> List[Json]:
+    """The variables that have not their default, with where each comes from, and the plan."""
+    if placed.former_size:
+        return [difference(placed, plan)]
+    lines = [
+        visible(f"{name}: {json.dumps(value, ensure_ascii=False)}    # {origins[name]}").replace("\n", "\\n") + "\n"
+        for name, value in variables_of(placed.asked.request).items()
+        if name in origins
+    ]
+    variables = {"before": "", "after": "".join(lines), "after_header": "variables, and where each comes from"}
+    return [variables, {"before": {}, "after": plan_to_read(plan), "after_header": "plan"}]
+
+
+def absent(play: Play) -> Json:
+    """End the session of the variable C(session_name), or all that match it."""
+    with play.phase("check"):
+        found = checked(play.action, play.task_vars, TERMINATE)
+    name, lease = str(play.value("session_name")), int(found["variables"]["session_launch_timeout"])
+    if found["is_pattern"]:
+        ended = terminate_matching(play, name, many=bool(found["variables"]["session_many"]), lease=lease)
+    else:
+        ended = [terminate(play, name, play.owner, lease)]
+        play.show([ended[0].summary])
+    if play.waiting and not play.check:
+        line = "The end is complete. Sessions that wait: %d. A pass over the queue now launches what fits, as schedule.yml does."
+        play.show([line % play.waiting])
+    sessions = [one.session for one in ended if one.session]
+    return {"changed": any(one.changed for one in ended), "sessions": sessions}
+
+
+def restart(play: Play) -> Json:
+    """Restart C(session_restart_containers), which may be all, or the app C(session_restart_app). Raises SessionError."""
+    with play.phase("check"):
+        wanted = checked(play.action, play.task_vars, RESTART)["variables"]
+        settings = checked(play.action, play.task_vars, SCHEDULE)["variables"]
+    name, app = str(play.value("session_name")), str(wanted["session_restart_app"])
+    found = running(play)
+    if not app and found["on_failure"] == "terminate":
+        raise InputError("session_name", name, _ENDS)
+    settings = {**settings, "session_wait": 0, "session_wait_result": False}
+    asked = Asked(found["request"], settings, queued=str(found["id"]), takes_variables=False, is_silent=True)
+    # What does not run is repaired first: the restart is then about containers that run.
+    launched = _repaired(play, asked)
+    plan = launched.placed.plan
+    if plan is None:
+        raise SessionError(f"Session {name} was not restarted: it does not run.")
+    if app:
+        restart_apps(play, plan, [app], asked.request.apps_timeout)
+        play.show([f"Session {name}: app {app} {'would be ' if play.check else ''}restarted"])
+    else:
+        launched = _restarted(play, asked, plan, list(wanted["session_restart_containers"])) or launched
+    return {"changed": True, "sessions": [launched.placed.session]}
+
+
+def _restarted(play: Play, asked: Asked, plan: Plan, hostnames: List[str]) -> Launched | None:
+    """Stop the containers, all without names, and repair the session. In check mode, the containers are only named."""
+    known = [container.hostname for container in plan.containers]
+    unknown = [hostname for hostname in hostnames if hostname not in known]
+    if unknown:
+        raise InputError(
+            "session_restart_containers", unknown[0], f"must be a container of the session: {', '.join(known)}"
+        )
+    chosen = hostnames or known
+    if play.check:
+        play.show([f"Session {plan.session.name}: {', '.join(chosen)} would be restarted"])
+        return None
+    stop(play, replace(plan, containers=tuple(one for one in plan.containers if one.hostname in chosen)))
+    return _repaired(play, replace(asked, is_silent=False))
+
+
+def _repaired(play: Play, asked: Asked) -> Launched:
+    request = asked.request
+    return launch(play, asked, collect_reports(play, request.image, checked_folders(request), apps_of=[request.name]))

@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""End sessions: their containers and networks, on every agent that answers, and what ended sessions have left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Dict, List, Sequence
+
+from ...module_utils._shared import states
+from ...module_utils._shared.codec import Json
+from ...module_utils._shared.errors import StateError
+from ...module_utils._shared.text.summaries import match_summary, termination_summary
+from .._hosts.conductor import Play, StepError
+from .._hosts.holder import login
+from .._hosts.results import joint_result
+from .deployment import lost_agents, network_patience
+from .record import record
+from .reports import RecentReports, Reports, collect_reports
+
+# What the head keeps of the logs of each container.
+_LOGS = {"tail": 10000, "total": 16 << 20, "deadline": 30}
+# What the answer of an agent has if its report is outdated. A network without containers goes after the answer.
+_MARKS = ("changed", "failed", "left_networks")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The end of a session. ``session`` is empty if no live session had the name."""
+
+    session: Json
+    summary: str
+    changed: bool
+
+
+@dataclass
+class Removed:
+    """What the agents answer to a removal, by agent. ``failed`` are those that hold a part of the session."""
+
+    answers: Dict[str, Json] = field(default_factory=dict)
+    failed: Dict[str, Json] = field(default_factory=dict)
+
+    @property
+    def logs(self) -> List[Json]:
+        return [{"logs": answer["logs"]} for answer in self.answers.values() if answer.get("logs")]
+
+
+def terminate(
+    play: Play,
+    name: str,
+    owner: str = "",
+    lease: int = 600,
+    reason: str = "",
+    recent: RecentReports | None = None,
+    session_id: str = "",
+) -> Ended:
+    """End a session, and remove what ended sessions have left. Raises StepError if an agent could not remove its part.
+
+    ``recent`` are the reports of ends one after the other. With ``session_id``, no other session that has got the name meanwhile ends.
+    """
+    reports = recent.of("", ()) if recent else collect_reports(play, apps_of=[name])
+    which = {"name": name, "owner": owner, "id": session_id}
+    with play.phase("end"):
+        begun = record(play, "terminating", **which, lease=lease, agents=reports.agents, reason=reason)
+    session = begun["session"]
+    play.waiting = int(begun["waiting"])
+    is_ending = session.get("state") == states.TERMINATING
+    if play.check:
+        return Ended(session, termination_summary(session, name, True), bool(begun["changed"] or begun["remove"]))
+    removed = remove(play, reports, begun, session["id"] if is_ending else "")
+    if recent:
+        recent.note_use(host for host, one in removed.answers.items() if any(map(one.get, _MARKS)))
+    if is_ending:
+        reached = [agent for agent in reports.reachable if agent not in removed.failed]
+        change = {"agents": reports.agents, "reached": reached, "logs": removed.logs}
+        session = record(play, "terminated", id=session["id"], **change)["session"]
+    if removed.failed:
+        raise StepError(joint_result(removed.failed))
+    has_removed = any(answer.get("changed") for answer in removed.answers.values())
+    return Ended(session, termination_summary(session, name), bool(begun["changed"] or has_removed))
+
+
+def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600) -> List[Ended]:
+    """End all live sessions of the owner whose names match. Raises StateError without ``many``."""
+    owned = {"owner": play.owner or login(), "viewer": login()}
+    sessions = play.on_head("sessions.list_all", owned)["sessions"]
+    by_name = {session["name"]: session for session in sessions}
+    names = [name for name in by_name if fnmatchcase(name, pattern)]
+    play.show([match_summary(names, pattern)])
+    if names and not many:
+        raise StateError(match_summary(names, pattern, refused=True))
+    recent, ended, failures = RecentReports(play, apps_of=names), [], {}
+    # Without a match, this still removes what sessions have left that have ended by themselves.
+    for name in names or [pattern]:
+        try:
+            recent.note_use_by(by_name.get(name, {}))
+            ended.append(terminate(play, name, play.owner, lease, recent=recent))
+            play.show([ended[-1].summary])
+        except StepError as error:
+            failures[name] = error.result
+    if failures:
+        raise StepError(joint_result(failures))
+    return ended
+
+
+def remove(play: Play, reports: Reports, answer: Json, ending: str = "") -> Removed:
+    """Remove the containers and networks of ended sessions, and of the session that this run ends.
+
+    ``answer`` of the head has the ended sessions to ``remove``, and those that it has just found ``ended``: their logs are kept.
+    An agent that cannot remove leftovers of ended sessions is no failure: each later command tries again.
+    """
+    leftovers: Sequence[str] = answer.get("remove") or ()
+    _keep_logs(play, reports, [one["id"] for one in answer.get("ended") or () if one["id"] in leftovers])
+    sessions = [*([ending] if ending else []), *leftovers]
+    if not sessions:
+        return Removed()
+    has_waited = not ending and reports.have_only_networks_of(leftovers)
+    patience = network_patience(lost_agents(reports.statuses), has_waited)
+    logs = {"logs": {**_LOGS, "session": ending}} if ending else {}
+    options = {"sessions": sessions, "network": True, **({"over": list(leftovers)} if leftovers else {}), **logs}
+    with play.phase("remove"):
+        removed = Removed(play.tried_on_each(reports.reachable, "containers.absent", lambda _agent: options))
+        left = [agent for agent, answer in removed.answers.items() if answer.get("left_networks")]
+        last = {"sessions": sessions, "deadline": patience}
+        networks = play.tried_on_each(left, "network.absent", lambda _agent: last)
+    if ending:
+        answers = [*removed.answers.items(), *networks.items()]
+        removed.failed = {agent: answer for agent, answer in answers if answer.get("failed")}
+    return removed
+
+
+def _keep_logs(play: Play, reports: Reports, sessions: Sequence[str]) -> None:
+    """Let the head keep the logs of sessions that have ended by themselves."""
+    for session in sessions:
+        holding = [
+            str(agent["name"])
+            for agent in reports.agents
+            if any(container.get("session") == session for container in agent.get("containers") or ())
+        ]
+        answers = play.logs(holding, partial(_query, session)).values()
+        logs = [answer for answer in answers if answer.get("logs")]
+        if logs:
+            record(play, "terminated", id=session, logs=logs)
+
+
+def _query(session: str, _agent: str) -> Json:
+    return {**_LOGS, "session": session}

@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Base of the actions that work in the containers of a session, from the controller that launched it."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from typing import Any, ClassVar, Mapping, Sequence
+
+from ...module_utils._shared.codec import Json
+from .._client import answers
+from .._client.shell import Shell
+from .._hosts.action import ComputeAction
+from .._hosts.transfer_watch import TERMINAL
+from .request_variables import checked
+
+
+class AccessAction(ComputeAction):
+    """An action that runs on the controller, whatever host the task is for. A failure in one container does not end the others."""
+
+    _requires_connection = False
+    # The entry point of the role whose variables are the options.
+    ENTRY_POINT: ClassVar[str]
+
+    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (the options are read with the variables)
+        settings = checked(self, task_vars, self.ENTRY_POINT)["variables"]
+        prefix = f"session_{self.ENTRY_POINT}_"
+        options = {name[len(prefix) :]: value for name, value in settings.items() if name.startswith(prefix)}
+        shell = Shell(str(settings["session_artifacts"] or ""), str(self.value("session_name", task_vars)))
+        hosts = answers.chosen(shell.document, options["containers"], prefix + "containers")
+        begun = time.monotonic()
+        result = self.work(shell, hosts, options)
+        if not self._task.check_mode:
+            result["duration"] = round(time.monotonic() - begun, 3)
+        return {**result, **self._failed(result)} if result["message"] and options["fail"] else result
+
+    def _failed(self, result: Json) -> Json:
+        """The failure. With the callback of the collection, which shows its message, the lines appear before it."""
+        if TERMINAL.phase:
+            for line in result["lines"]:
+                self._display.display(TERMINAL.clear_result + line)
+        return {"failed": True, "msg": result["message"]}
+
+    @abstractmethod
+    def work(self, shell: Shell, hosts: Sequence[str], options: Mapping[str, Any]) -> Json:
+        """Do the work in these containers. The result has C(message), which is empty if it succeeded, and C(lines)."""

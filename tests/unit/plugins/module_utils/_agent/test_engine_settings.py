@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The settings of an engine with which sessions lose something."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._agent import engine_settings
+
+
+@pytest.mark.parametrize(
+    ("info", "arguments", "text", "found"),
+    [
+        ({}, "dockerd", "", []),
+        ({"SecurityOptions": None, "LoggingDriver": "json-file"}, "dockerd", "{}", []),
+        ({"SecurityOptions": ["name=seccomp,profile=default", "name=userns"]}, "", "[", ["userns-remap"]),
+        ({}, "", '{"no-new-privileges": true}', ["no-new-privileges"]),
+        ({}, "dockerd\0--no-new-privileges", "[]", ["no-new-privileges"]),
+        ({"LoggingDriver": "none"}, "", "", ["log-driver none"]),
+        ({}, "", '{"iptables": false, "userland-proxy": false}', ["iptables false", "userland-proxy false"]),
+        ({}, "dockerd\0--iptables=false", "{}", ["iptables false"]),
+        ({}, "dockerd\0--userland-proxy=true\0--iptables", '{"ipv6": true}', []),
+    ],
+)
+def test_what_takes_something_from_sessions(
+    info: dict[str, Any], arguments: str, text: str, found: list[str], tmp_path: Path
+) -> None:
+    file, cmdline = tmp_path / "daemon.json", tmp_path / "7/cmdline"
+    cmdline.parent.mkdir()
+    cmdline.write_text(arguments)
+    file.write_text(text)
+    assert engine_settings.engine_settings(info, 7, str(tmp_path), str(file)) == found
+    assert engine_settings.engine_settings({}, 0, str(tmp_path), str(tmp_path / "absent")) == []
+
+
+def test_the_examples() -> None:
+    assert doctest.testmod(engine_settings).failed == 0

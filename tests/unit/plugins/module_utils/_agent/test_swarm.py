@@ -1,0 +1,172 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""An engine that joins slowly, which a real engine does not do on demand."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from docker.errors import NotFound
+
+from ansible_collections.cluster.compute.plugins.module_utils._agent import swarm
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import AbsentError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._steps import swarm as steps
+
+SLOW = (
+    "The engine of a2 could not join the Swarm of 192.0.2.1:2377: Timeout was reached before node joined. The attempt to join "
+    'the swarm will continue in the background. Use the "docker info" command to see the current swarm status of your node.'
+)
+
+
+class Joining(swarm.SwarmEngine):
+    """Returns these states in turn, then the last one."""
+
+    def __init__(self, *states: str, refusal: str = "") -> None:
+        self.states, self.refusal, self.agent = list(states), refusal, "a2"
+        self.where = "The engine of a2"
+
+    def info(self) -> dict[str, Any]:
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        return {"Swarm": {"LocalNodeState": state, "NodeID": "n2", "Cluster": {"ID": "c"}}}
+
+    def join(self, remotes: Any, token: str, address: str) -> None:
+        if self.refusal:
+            raise EngineError(self.refusal, "a2")
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(swarm, "PAUSE", 0.0)
+
+
+def join(engine: Joining, seconds: float) -> str:
+    return str(swarm.join(engine, "192.0.2.1", "token", "192.0.2.2", time.monotonic() + seconds)["state"])
+
+
+def test_joining_waits_for_an_engine_that_continues_in_the_background() -> None:
+    assert join(Joining("pending", "pending", "active", refusal=SLOW), 60) == "active"
+
+
+def test_an_engine_that_never_joins_is_an_error() -> None:
+    with pytest.raises(StateError, match="The engine of a2 is still pending in its Swarm; check that TCP 2377 is open"):
+        join(Joining("pending", refusal=SLOW), 0)
+
+
+def test_another_refusal_is_an_error_at_once() -> None:
+    with pytest.raises(EngineError, match="invalid join token"):
+        join(Joining("active", refusal="The engine of a2 could not join: invalid join token."), 60)
+
+
+@pytest.mark.parametrize(
+    ("states", "seconds", "settled"),
+    [(("pending", "pending", "active"), 60, "active"), (("pending",), 0, "pending"), (("inactive",), 60, "inactive")],
+)
+def test_an_engine_that_has_just_started_gets_time(states: Any, seconds: float, settled: str) -> None:
+    assert swarm.settled_membership(Joining(*states), time.monotonic() + seconds)["state"] == settled
+
+
+def test_a_node_that_another_command_removes_meanwhile_gets_no_role(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = iter([[{"ID": "n2", "Spec": {"Role": "worker"}}], []])
+
+    def inspect_node(_identity: str) -> None:
+        raise NotFound("404", explanation="node n2 not found")
+
+    engine = swarm.SwarmEngine("unix:///nowhere", agent="a1")
+    client = SimpleNamespace(nodes=lambda: next(listed), inspect_node=inspect_node)
+    monkeypatch.setattr(engine, "_borrow", lambda: client)
+    with pytest.raises(AbsentError, match="could not make node n2 a manager: node n2 not found"):
+        swarm.set_roles(engine, ["n2"], "manager", time.monotonic() + 600, check=False)
+
+
+def listed(state: str, name: str = "a2", address: str = "192.0.2.2") -> dict[str, Any]:
+    return {"Description": {"Hostname": name}, "Status": {"State": state, "Addr": address}}
+
+
+@pytest.mark.parametrize(
+    ("old", "removed"),
+    [
+        (listed("down"), ["n1"]),
+        (listed("ready"), []),
+        # Hosts may have one name, and an address may be that of a gateway.
+        (listed("down", address="192.0.2.3"), []),
+        (listed("down", name="a3"), []),
+    ],
+)
+def test_what_a_host_was_before_it_left_is_removed(old: dict[str, Any], removed: list[str]) -> None:
+    assert swarm.former_nodes({"n1": old, "n2": listed("ready")}, "n2") == removed
+    assert swarm.former_nodes({"n1": old}, "n2") == []
+    assert swarm.former_nodes({"n1": listed("down", address=""), "n2": listed("ready", address="")}, "n2") == []
+
+
+NODES = {
+    "n1": {"Status": {"State": "ready", "Addr": "192.0.2.1"}},
+    "n2": {"Status": {"State": "ready", "Addr": "192.0.2.92"}},
+    "n3": {"Status": {"State": "down", "Addr": "192.0.2.3"}},
+}
+NAMED = {"Names": ["/eve.train.sub1"], "Labels": {}}
+
+
+class Member(Joining):
+    """An engine of a Swarm with a session, whose list of nodes may be missing."""
+
+    def nodes(self) -> dict[str, Any]:
+        if self.states == ["without a leader"]:
+            raise EngineError("The swarm does not have a leader.", "a2")
+        return NODES
+
+    def containers(self, session: str = "", everyone: bool = False) -> list[Any]:
+        assert not everyone
+        return [NAMED]
+
+
+@pytest.mark.parametrize(
+    ("known", "is_local", "held", "busy"),
+    [
+        ("192.0.2.2", True, ["192.0.2.92", "198.18.0.2"], ["eve.train.sub1"]),
+        ("192.0.2.92", True, [], []),
+        # An engine elsewhere has other addresses than this host.
+        ("192.0.2.2", False, [], []),
+    ],
+)
+def test_where_an_engine_is_shows_whether_its_host_has_moved(
+    known: str, is_local: bool, held: list[str], busy: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(swarm.host, "own_addresses", lambda: {"127.0.0.1", "192.0.2.92", "198.18.0.2"})
+    place = {"state": "active", "address": known, "manager": False}
+    found = swarm.whereabouts(Member("active"), place, ["192.0.2.92"], is_local=is_local)
+    assert found == {"address": known, "own": "192.0.2.92", "held": held, "busy": busy, "seen": {}}
+
+
+@pytest.mark.parametrize(
+    ("state", "seen"), [("active", {"n1": "192.0.2.1", "n2": "192.0.2.92"}), ("without a leader", {})]
+)
+def test_a_manager_sees_the_nodes_that_are_ready(state: str, seen: dict[str, str]) -> None:
+    place = {"state": "active", "address": "127.0.0.1", "manager": True}
+    assert swarm.whereabouts(Member(state), place, [], is_local=True)["seen"] == seen
+
+
+@pytest.mark.parametrize(
+    ("listed", "known", "refusal"),
+    [
+        ({"n2": {"Status": {"State": "down"}}}, "", ""),
+        ({"n2": {"Status": {"State": "ready"}}}, "c", "its node is ready"),
+        ({}, "c", ""),
+        ({}, "other", "its node is not in the list, which may be that of another Swarm"),
+        ({}, "", "its node is not in the list, which may be that of another Swarm"),
+    ],
+)
+def test_only_the_swarm_of_a_node_says_that_it_is_removed(listed: Any, known: str, refusal: str) -> None:
+    engine = Joining("active")
+    engine.nodes = lambda: listed  # type: ignore[method-assign]
+    manager = SimpleNamespace(name="a1", connect=lambda _kind: engine, check=False)
+    if not refusal:
+        assert steps.fence(manager, {"a2": "n2"}, removes=False, swarm_id=known)["changed"] is False  # type: ignore[arg-type]
+        return
+    with pytest.raises(StateError, match=refusal):
+        steps.fence(manager, {"a2": "n2"}, removes=False, swarm_id=known)  # type: ignore[arg-type]

@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Changes of apps on a scripted play."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from conducted import conducted
+from samples import plan, request, running_row
+
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import App
+from ansible_collections.cluster.compute.plugins.module_utils._shared.text.summaries import (
+    session_document,
+    tunnel_entry,
+)
+from ansible_collections.cluster.compute.plugins.plugin_utils._client.session_dir import DOCUMENT, Artifacts
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.apps import change_apps
+
+
+def test_a_change_keeps_the_apps_that_another_command_adds_meanwhile(tmp_path: Path) -> None:
+    made = plan(request(), "a")
+    artifacts = Artifacts(str(tmp_path), made.session.name)
+    artifacts.identity(made.session.id, create=True)
+    document = session_document(made, running_row(made), "192.0.2.1", {})
+    artifacts.write_json(DOCUMENT, document)
+    lab, board = (App(name, port, command="serve") for name, port in (("lab", 8888), ("board", 6006)))
+
+    def other_command(_host: str, _args: Json) -> Json:
+        added = tunnel_entry(made.session.id, board, artifacts.folder)
+        artifacts.write_json(DOCUMENT, {**document, "apps": [*document["apps"], added]})
+        return {"changed": True, "apps": [], "relays": []}
+
+    play = conducted({"apps.change": other_command}, "a", session_artifacts=str(tmp_path))
+    change_apps(play, made.session.name, {"session": made.session.id, "apps": [asdict(lab)], "deadline": 5})
+    names = [one["name"] for one in json.loads(artifacts.read(DOCUMENT) or b"")["apps"]]
+    assert names[-2:] == ["board", "lab"]
