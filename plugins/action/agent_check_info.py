@@ -17,7 +17,7 @@ from ..plugin_utils._doctor.run import check_agents
 from ..plugin_utils._hosts.conducted_action import ConductorAction
 from ..plugin_utils._hosts.conductor import Play
 from ..plugin_utils._hosts.files import nice, write
-from ..plugin_utils._variables.request_variables import checked
+from ..plugin_utils._variables.request_variables import checked_variables
 
 _LONGEST = 60
 
@@ -28,12 +28,12 @@ class ActionModule(ConductorAction):
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
         seconds = seconds_up_to(_LONGEST)("seconds (agent_check_seconds)", options["seconds"])
         pools = check_network_pool("pools", options["pools"])
-        settings = checked(self, play.task_vars, CHECK)["variables"]
+        settings = checked_variables(self, play.task_vars, CHECK)["variables"]
         result = check_agents(play, Requirements(pools, options["encrypted"], play.head), seconds)
         if not play.check:
             addresses = {host: play.address_of(host) for host in play.names}
             base = options["artifacts"] or play.artifacts
-            play.warn(last_check.write(base, addresses, result["unfit"], result["unguarded"]))
+            play.warn(last_check.write_last_check(base, addresses, result["unfit"], result["unguarded"]))
         document = nice({name: result[name] for name in ("fit", "counts", "findings", "overlay")})
         file = settings["check_file"]
         has_changed = bool(file) and write(file, document + "\n", 0o644, check=play.check)

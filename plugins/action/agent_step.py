@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ..module_utils._shared.codec import Json
-from ..module_utils._steps.step import OF_HEAD, carry_out, noun_of
+from ..module_utils._steps.step import OF_HEAD, noun_of, run_step
 from ..modules.agent_step import ARGUMENT_SPEC
 from ..plugin_utils._hosts.action import ComputeAction, Controller
 from ..plugin_utils._hosts.runtime_scripts import runtime_scripts
@@ -24,7 +24,7 @@ class ActionModule(ComputeAction):
         _valid, options = self.validate_argument_spec(argument_spec=dict(ARGUMENT_SPEC))
         call, params = options["call"], {**options["params"], **options["secrets"]}
         if call in STEPS:
-            return {"changed": False, **carry_out(call, STEPS[call], Controller(self, task_vars), params)}
+            return {"changed": False, **run_step(call, STEPS[call], Controller(self, task_vars), params)}
         if call == "runtime.install":
             scripts = runtime_scripts()
             params = {"scripts": dict(scripts.texts), "applets": list(scripts.applets), **params}

@@ -10,14 +10,14 @@ from typing import Any, List, Mapping, Sequence
 
 from ..module_utils._shared.codec import Json
 from ..module_utils._shared.documents import validation
-from ..module_utils._shared.planning.catalogue import listed, to_build
+from ..module_utils._shared.planning.catalogue import list_environments, to_build
 from ..module_utils._shared.planning.variable import ENVIRONMENTS
 from ..module_utils._shared.text.table import environments_table, presets_table
 from ..plugin_utils._hosts.conducted_action import ConductorAction
 from ..plugin_utils._hosts.conductor import Play
 from ..plugin_utils._hosts.results import failure_reason
 from ..plugin_utils._settings.options import OPTIONS
-from ..plugin_utils._variables.request_variables import checked
+from ..plugin_utils._variables.request_variables import checked_variables
 
 
 class ActionModule(ConductorAction):
@@ -26,10 +26,10 @@ class ActionModule(ConductorAction):
     OPTIONS = OPTIONS["environments_info"]
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
-        settings = checked(self, play.task_vars, ENVIRONMENTS)["variables"]
+        settings = checked_variables(self, play.task_vars, ENVIRONMENTS)["variables"]
         if options["build"] is not None:
             return {"changed": False, "build": to_build(options["build"])}
-        environments = listed(settings["session_environments"])
+        environments = list_environments(settings["session_environments"])
         found = images_of(play, environments)
         entries = [with_images(entry, found) for entry in environments]
         presets = [{"name": name, **resources} for name, resources in settings["session_presets"].items()]

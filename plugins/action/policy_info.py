@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 from ..plugin_utils._hosts.conducted_action import ListAction
-from ..plugin_utils._session.listing import policy
+from ..plugin_utils._session.listing import list_policy
 
 
 class ActionModule(ListAction):
     """The module reads the store on the head; the steps are in _session.listing."""
 
-    LIST = policy
+    LIST = list_policy

@@ -12,7 +12,7 @@ from ..module_utils._shared.codec import Json
 from ..plugin_utils._hosts.conducted_action import ConductorAction
 from ..plugin_utils._hosts.conductor import Play
 from ..plugin_utils._session.queue import follow_up
-from ..plugin_utils._session.session import absent, present, restart
+from ..plugin_utils._session.session import launch_session, restart, terminate_session
 from ..plugin_utils._settings.options import OPTIONS
 
 
@@ -26,8 +26,8 @@ class ActionModule(ConductorAction):
             return restart(play)
         try:
             if options["state"] == "absent":
-                return absent(play)
-            return present(play, prepares=not options["prepared"], checks=options["checks"])
+                return terminate_session(play)
+            return launch_session(play, prepares=not options["prepared"], checks=options["checks"])
         finally:
             # What an end has freed is for the sessions that wait.
             if play.waiting and not play.check:

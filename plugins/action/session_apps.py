@@ -14,7 +14,7 @@ from ..plugin_utils._hosts.conducted_action import ConductorAction
 from ..plugin_utils._hosts.conductor import Play
 from ..plugin_utils._session.apps import change_apps
 from ..plugin_utils._settings.options import OPTIONS
-from ..plugin_utils._variables.request_variables import checked
+from ..plugin_utils._variables.request_variables import checked_variables
 
 
 class ActionModule(ConductorAction):
@@ -24,7 +24,7 @@ class ActionModule(ConductorAction):
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:  # noqa: ARG002 (each is a variable)
         with play.phase("check"):
-            found = checked(self, play.task_vars, APPS)
+            found = checked_variables(self, play.task_vars, APPS)
         wanted = {key: found[key] for key in ("session", "apps", "publish", "ports")}
         change = {key: list(found["variables"]["session_apps_" + key]) for key in ("restart", "remove")}
         return change_apps(

@@ -43,7 +43,7 @@ class ActionModule(AccessAction):
         return {
             "changed": any(not answer.code and answer.content != NOTHING for answer in done),
             "containers": [answer.to_json() for answer in done],
-            "lines": answers.report([answer for answer in done if not answer.problem], "prefixed"),
+            "lines": answers.report_answers([answer for answer in done if not answer.problem], "prefixed"),
             "message": answers.failure(done, "The copy"),
         }
 

@@ -35,6 +35,6 @@ class ActionModule(AccessAction):
             "changed": True,
             "exit_code": answers.worst(given),
             "containers": [answer.to_json() for answer in given],
-            "lines": answers.report(given, options["output"]),
+            "lines": answers.report_answers(given, options["output"]),
             "message": answers.failure(given, "The command"),
         }

@@ -15,9 +15,9 @@ from ..module_utils._shared.text.summaries import logs_view
 from ..plugin_utils._client.log_follower import FollowedLogs
 from ..plugin_utils._hosts.conducted_action import ConductorAction
 from ..plugin_utils._hosts.conductor import Play
-from ..plugin_utils._hosts.results import cause
+from ..plugin_utils._hosts.results import root_cause
 from ..plugin_utils._hosts.transfer_watch import TERMINAL
-from ..plugin_utils._session.listing import newest
+from ..plugin_utils._session.listing import newest_row
 from ..plugin_utils._settings.options import OPTIONS
 
 # Seconds between two rounds; for which an agent may be silent; and of the longest run.
@@ -30,7 +30,7 @@ class ActionModule(ConductorAction):
     OPTIONS = OPTIONS["session_logs_info"]
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:  # noqa: ARG002 (each is a variable)
-        found = newest(play)
+        found = newest_row(play)
         settings = found["settings"]
         containers = list(settings["session_logs_containers"])
         wanted = {"session": found["session"], "containers": containers, "tail": settings["session_logs_tail"]}
@@ -50,7 +50,7 @@ def follow(play: Play, asked: Json) -> None:
     if not rounds.answering:
         _show(play, logs_view(session["logs"], wanted, asked["tail"]))
     while rounds.answering and time.monotonic() - begun < LONGEST and not TERMINAL.is_unread:
-        _show(play, rounds.news())
+        _show(play, rounds.unseen())
         time.sleep(PAUSE if rounds.answering else 0.0)
 
 
@@ -88,14 +88,14 @@ class _Rounds:
         self._followed = followed
         self._silent: Dict[str, float] = {}
 
-    def news(self) -> List[str]:
+    def unseen(self) -> List[str]:
         lines: List[str] = []
         for agent, result in self._play.logs(self.answering, self._followed.query).items():
             if result.get("failed"):
                 lines += self._of_silent(agent, result)
                 continue
             self._silent.pop(agent, None)
-            lines += self._followed.news(agent, result["logs"])
+            lines += self._followed.unseen(agent, result["logs"])
             if not any(log["state"] in ("created", "restarting", "running") for log in result["logs"]):
                 self.answering.remove(agent)
         return lines
@@ -109,4 +109,4 @@ class _Rounds:
 
 
 def _silence(agent: str, result: Json) -> str:
-    return f"({agent} does not answer: {cause(result).rstrip('.')})"
+    return f"({agent} does not answer: {root_cause(result).rstrip('.')})"

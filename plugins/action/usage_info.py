@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 from ..plugin_utils._hosts.conducted_action import ListAction
-from ..plugin_utils._session.listing import usage
+from ..plugin_utils._session.listing import list_usage
 
 
 class ActionModule(ListAction):
     """The module reads the ledger on the head; the steps are in _session.listing."""
 
-    LIST = usage
+    LIST = list_usage

@@ -41,7 +41,7 @@ from typing import Any, Callable, Dict, List, Tuple
 from ansible import constants
 from ansible.plugins.callback.default import CallbackModule as DefaultCallback
 
-from ..module_utils._shared.errors import SessionError, visible
+from ..module_utils._shared.errors import SessionError, escape_control
 from ..module_utils._shared.planning.role_placement import IMPOSSIBLE
 from ..plugin_utils._hosts.progress import CLEAR, Conducted, Progress, TaskFacts
 from ..plugin_utils._hosts.transfer_watch import TERMINAL
@@ -122,7 +122,7 @@ class CallbackModule(DefaultCallback):
             self._wipe()
             for line in lines:
                 # Texts of agents and containers are among the lines.
-                self._display.display(visible(line), color="red" if error else None, stderr=not result)
+                self._display.display(escape_control(line), color="red" if error else None, stderr=not result)
             if lines:
                 self._progress.printed = time.monotonic()
 

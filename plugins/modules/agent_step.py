@@ -65,7 +65,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._head.state_folder import state_dir
 from ..module_utils._shared.codec import Json, decoded
-from ..module_utils._steps.step import OF_AGENT, OF_HEAD, Agent, Head, engine_address, noun_of, prepare
+from ..module_utils._steps.step import OF_AGENT, OF_HEAD, AgentHandle, Head, engine_address, noun_of, prepare
 from ..module_utils._worker import module as module_end
 
 if TYPE_CHECKING:
@@ -99,14 +99,14 @@ def work(params: Json, check_mode: bool) -> Json:
         return OF_HEAD.call(params["call"], Head(state_dir(params["state_dir"]), check_mode), params["params"])
     module_end.at_least(params, timeout=1)
     own = {"name": params["agent"], "docker_host": engine_address(params["docker_host"]), "check": check_mode}
-    place = decoded(Agent, {**params, **own})
+    place = decoded(AgentHandle, {**params, **own})
     return OF_AGENT.call(params["call"], place, {**params["params"], **params["secrets"]})
 
 
-def go_on(request: str, directory: str) -> None:
+def serve_once(request: str, directory: str) -> None:
     """Answer a request of the action plugin, in a process that is no module."""
     asked = json.loads(request)
-    module_end.go_on(asked, ARGUMENT_SPEC, work, directory, _preparation(asked["options"]))
+    module_end.serve_once(asked, ARGUMENT_SPEC, work, directory, _preparation(asked["options"]))
 
 
 def _preparation(options: Json) -> Callable[[], None] | None:

@@ -37,7 +37,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.payl
 )
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import OF_HEAD, Head
 
 RUNNING, FIT, LAUNCHES, RUNS, CPUS, PORTS = 200, 20, 20, 5, 8, 20000
@@ -133,7 +133,7 @@ def launches(is_waiting: bool) -> list[Launch]:
             return list(pool.map(_launch, range(LAUNCHES)))
 
 
-def _report(agent: Agent) -> dict[str, Any]:
+def _report(agent: AgentStatus) -> dict[str, Any]:
     """What the agent reports."""
     return {
         "name": agent.name,

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import MULTI_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Gpu, Resources
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import Demand, PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import (
     Placement,
@@ -37,11 +37,11 @@ DEMANDS = {
 }
 
 
-def cluster() -> tuple[list[Agent], dict[str, list[Resources]]]:
+def cluster() -> tuple[list[AgentStatus], dict[str, list[Resources]]]:
     """Agents of 64 CPUs and 8 GPUs each, and what 5,000 sessions of one to eight containers hold of them."""
     chance = random.Random(1)
     agents = [
-        Agent(
+        AgentStatus(
             "agent%05d" % number,
             millicpus=64_000,
             memory=512 * GIB,
@@ -60,7 +60,7 @@ def cluster() -> tuple[list[Agent], dict[str, list[Resources]]]:
     return agents, booked
 
 
-def measure(demand: Demand, agents: list[Agent], booked: dict[str, list[Resources]]) -> tuple[float, str]:
+def measure(demand: Demand, agents: list[AgentStatus], booked: dict[str, list[Resources]]) -> tuple[float, str]:
     """Seconds of CPU (it waits for nothing) from reports and bookings to the answer, and the answer in short."""
     begun = time.process_time()
     free = {agent.name: free_of(agent, booked[agent.name]) for agent in agents}

@@ -21,10 +21,10 @@ from samples import GIB, agent, carried_out, context, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import Context
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.addresses import choose_subnet
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import Placement, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.plan import PlanInputs, build_plan
@@ -56,7 +56,7 @@ def fill(
     running: int = RUNNING,
     waits: int = WAITING,
     names: Sequence[str] = NAMES,
-) -> tuple[Agent, ...]:
+) -> tuple[AgentStatus, ...]:
     """The agents, each with sessions that hold six of its eight CPUs, and a queue."""
     agents = {name: agent(name, cpus=8, memory=64 * GIB) for name in names}
     subnets: list[str] = []
@@ -81,8 +81,8 @@ def fill(
     return tuple(agents.values())
 
 
-def added(store: Store, asked: Request, identity: str, now: float) -> Row:
-    row = Row(identity, asked.name, asked.owner, "default", states.PENDING, request=asked)
+def added(store: Store, asked: Request, identity: str, now: float) -> SessionRecord:
+    row = SessionRecord(identity, asked.name, asked.owner, "default", states.PENDING, request=asked)
     store.add(row, now, "requested")
     return row
 

@@ -17,7 +17,7 @@ import pytest
 from openmetrics import parsed
 from prometheus_lab import Prometheus, prometheus, unpack
 
-from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import visible
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import escape_control
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.files import write
 from ansible_collections.cluster.compute.plugins.plugin_utils._output.metrics import metrics_text
 
@@ -72,7 +72,7 @@ def test_prometheus_has_every_series(server: Prometheus, metrics: Path, job: str
 
 def test_a_hostile_name_is_one_label(server: Prometheus) -> None:
     found = server.ask('cluster_compute_session_state{job="direct"}')
-    assert visible(HOSTILE) in {one["metric"]["session"] for one in found}
+    assert escape_control(HOSTILE) in {one["metric"]["session"] for one in found}
     assert len(found) == 5
 
 

@@ -45,7 +45,7 @@ def launches(engine_host: str, client: Any) -> Iterator[Launcher]:
     def launch(plan: Plan, **changes: Any) -> AgentContainers:
         plans.append(plan)
         if changes.pop("network", True):
-            _networks.present(engine, plan, check=False)
+            _networks.create_network(engine, plan, check=False)
         limits = engine_limits(engine_host)
         made = AgentContainers(engine, plan, AGENT, deadline=deadline_in(20), limits=limits, runtime=RUNTIME)
         return replace(made, **changes)
@@ -55,7 +55,7 @@ def launches(engine_host: str, client: Any) -> Iterator[Launcher]:
     finally:
         sessions = [plan.session.id for plan in plans]
         Removal(engine, sessions, "", 20).carry_out(check=False)
-        _networks.absent(engine, sessions, deadline_in(20), check=False)
+        _networks.remove_network(engine, sessions, deadline_in(20), check=False)
 
 
 def ours(client: Any, plan: Plan) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import visible
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import escape_control
 
 Value = TypeVar("Value")
 SEED = int(os.environ.get("SEED", "1"))
@@ -214,12 +214,12 @@ def assert_visible(document: Any, without: Sequence[str] = ()) -> None:
         elif isinstance(value, (list, tuple)):
             waiting += value
         elif isinstance(value, str):
-            assert visible(value) == value, repr(value[:200])
+            assert escape_control(value) == value, repr(value[:200])
 
 
 def assert_one_message(message: str) -> None:
     """A message of the collection: one visible line of bounded length."""
     assert "\n" not in message, repr(message[:200])
-    assert visible(message) == message, repr(message[:200])
+    assert escape_control(message) == message, repr(message[:200])
     assert len(message) < 2000, message[:200]
     message.encode()

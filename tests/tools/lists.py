@@ -13,7 +13,7 @@ from typing import Any
 
 from samples import GIB, agent, carried_out, context, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._agent.devices import use_of
+from ansible_collections.cluster.compute.plugins.module_utils._agent.devices import use_of_gpu
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import turns
@@ -28,7 +28,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.usage import
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
+    AgentStatus,
+    ObservedContainer,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import what_happened
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import QueueRules, SitePolicy
 
@@ -41,7 +44,7 @@ _AMOUNTS = ("millicpus", "memory", "gpus")
 FEW = (("train", "alice", 6, 2, "4g", 1), ("notebook", "bob", 1, 1, "2g", 0), ("sweep-1", "carol", 2, 4, "8g", 0))
 
 
-def few_agents() -> list[Agent]:
+def few_agents() -> list[AgentStatus]:
     """Three agents, one of which has GPUs."""
     gpus = [f"GPU-{number}" for number in range(8)]
     return [
@@ -51,7 +54,7 @@ def few_agents() -> list[Agent]:
     ]
 
 
-def many_agents() -> list[Agent]:
+def many_agents() -> list[AgentStatus]:
     """Room for 280 small sessions on twenty agents."""
     return [agent(f"node{number:02}", cpus=32, memory=128 * GIB) for number in range(1, 21)]
 
@@ -64,7 +67,7 @@ def many(count: int) -> list[tuple[Any, ...]]:
     ]
 
 
-def listed(folder: Path, agents: Sequence[Agent], sessions: Sequence[tuple[Any, ...]], **variables: Any) -> Json:
+def listed(folder: Path, agents: Sequence[AgentStatus], sessions: Sequence[tuple[Any, ...]], **variables: Any) -> Json:
     """The list after each session has been launched; those without room wait. ``variables`` are of all requests."""
     store = Store(str(folder / "state"))
     present = tuple(agents)
@@ -89,7 +92,7 @@ def listed(folder: Path, agents: Sequence[Agent], sessions: Sequence[tuple[Any, 
     return document
 
 
-def _document(store: Store, agents: Sequence[Agent]) -> Json:
+def _document(store: Store, agents: Sequence[AgentStatus]) -> Json:
     rows = store.select(None, None, ended=True)
     turn = {identity: number for number, identity in enumerate(turns(store, agents, RULES, NOW), start=1)}
     sessions = [
@@ -127,7 +130,7 @@ def history(agents: Sequence[Json]) -> list[Json]:
     return taken
 
 
-def _measured(host: Agent) -> Agent:
+def _measured(host: AgentStatus) -> AgentStatus:
     """The agent, on which each container uses a third of its resources, and each GPU computes two fifths of the time."""
     gpus = tuple({"id": gpu.id, "percent": 40, "memory": GIB, "capacity": 80 * GIB} for gpu in host.gpus)
 
@@ -135,7 +138,7 @@ def _measured(host: Agent) -> Agent:
         use = {
             "millicpus": container.resources.millicpus // 3,
             "memory": container.resources.memory // 3,
-            "gpus": use_of(container.resources.to_json()["gpus"], gpus),
+            "gpus": use_of_gpu(container.resources.to_json()["gpus"], gpus),
         }
         return replace(container, data={**container.data, "measured": use})
 

@@ -21,7 +21,7 @@ from docker.models.networks import Network
 from docker.types import Mount
 from servers import until
 
-from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.runtime import newest
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.runtime import newest_runtime
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label
 from ansible_collections.cluster.compute.plugins.module_utils._shared.names import installed_mark
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.runtime_scripts import runtime_scripts
@@ -120,7 +120,7 @@ def import_image(engine: docker.DockerClient, name: str, files: Folder) -> str:
 def find_volume(client: docker.APIClient) -> str:
     """The volume with the SSH runtime of this checkout; a test without it fails."""
     volumes = client.volumes(filters={"label": [label.RUNTIME]})["Volumes"] or []
-    found = newest(volumes, runtime_scripts().edition)
+    found = newest_runtime(volumes, runtime_scripts().edition)
     if not found:
         pytest.fail("no agent to test on: the engine has no SSH runtime of this checkout")
     return found

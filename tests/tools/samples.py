@@ -16,7 +16,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared import lab
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Container, Gpu, Plan, Port
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
+    AgentStatus,
+    ObservedContainer,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.addresses import choose_subnet
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import (
     FreeCapacity,
@@ -39,15 +42,15 @@ PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGtra2tra2tra2tra2tra2tra2tra2
 LAUNCH = "0b7f5a3e-58a1-4f0b-9f35-6a4f2d8f3a10"
 
 
-def agent(name: str = "a", cpus: float = 4, memory: int = 16 * GIB, **fields: Any) -> Agent:
+def agent(name: str = "a", cpus: float = 4, memory: int = 16 * GIB, **fields: Any) -> AgentStatus:
     """An agent of one Swarm, big enough for a few small containers."""
     fields.setdefault("swarm", "swarm1")
     fields.setdefault("cpu_ids", tuple(range(int(cpus))))
     gpus = tuple(gpu if isinstance(gpu, Gpu) else Gpu(gpu) for gpu in fields.pop("gpus", ()))
-    return Agent(name, int(cpus * 1000), memory, gpus=gpus, **fields)
+    return AgentStatus(name, int(cpus * 1000), memory, gpus=gpus, **fields)
 
 
-def frees(*agents: Agent) -> dict[str, FreeCapacity]:
+def frees(*agents: AgentStatus) -> dict[str, FreeCapacity]:
     """The free capacity of agents that hold nothing."""
     return {empty.name: free_of(empty, []) for empty in agents}
 
@@ -57,7 +60,7 @@ def request(**variables: Any) -> Request:
     return check_request({"name": "train", "owner": "alice", "image": "reference", **variables})
 
 
-def context(*agents: Agent, now: float = 1000.0, holder: Json | None = None, **fields: Any) -> Context:
+def context(*agents: AgentStatus, now: float = 1000.0, holder: Json | None = None, **fields: Any) -> Context:
     """The context of a decision of alice at the time ``now``."""
     asking = holder or {"host": "controller", "user": "alice", "pid": 42, "start": "1"}
     return Context(agents=tuple(agents), holder=asking, now=now, **fields)
@@ -112,12 +115,14 @@ def observed(container: Container, session: str, state: str = "running", created
     )
 
 
-def carried_out(agents: Iterable[Agent], *plans: Plan, states: Mapping[str, str] | None = None) -> tuple[Agent, ...]:
+def carried_out(
+    agents: Iterable[AgentStatus], *plans: Plan, states: Mapping[str, str] | None = None
+) -> tuple[AgentStatus, ...]:
     """The agents with the plans' containers on them; ``states`` by hostname, and ``gone`` for a removed container."""
     return tuple(_with_plans(bare, plans, states or {}) for bare in agents)
 
 
-def _with_plans(bare: Agent, plans: Iterable[Plan], states: Mapping[str, str]) -> Agent:
+def _with_plans(bare: AgentStatus, plans: Iterable[Plan], states: Mapping[str, str]) -> AgentStatus:
     found, ports = list(bare.containers), list(bare.ports)
     subnets, networks = list(bare.subnets), list(bare.network_sessions)
     for made in plans:
@@ -138,13 +143,13 @@ def _with_plans(bare: Agent, plans: Iterable[Plan], states: Mapping[str, str]) -
     )
 
 
-def with_apps(agents: Iterable[Agent], *apps: Json) -> tuple[Agent, ...]:
+def with_apps(agents: Iterable[AgentStatus], *apps: Json) -> tuple[AgentStatus, ...]:
     """The agents, of which each main1 reports these apps."""
 
     def changed(container: ObservedContainer) -> ObservedContainer:
         return replace(container, data={**container.data, "apps": list(apps)})
 
-    def of(bare: Agent) -> Agent:
+    def of(bare: AgentStatus) -> AgentStatus:
         return replace(
             bare, containers=tuple(changed(one) if one.hostname == "main1" else one for one in bare.containers)
         )

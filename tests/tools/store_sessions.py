@@ -14,11 +14,11 @@ from pathlib import Path
 from samples import context
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label, states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 
 
@@ -30,7 +30,7 @@ def memory_store() -> Iterator[Store]:
         yield store
 
 
-def running(store: Store, asked: Request, *agents: Agent, now: float = 1000.0) -> Plan:
+def running(store: Store, asked: Request, *agents: AgentStatus, now: float = 1000.0) -> Plan:
     """The plan of a session that is launched now and RUNNING in the store."""
     decision = launch(store, asked, context(*agents, now=now))
     assert decision.verdict == "placed"
@@ -38,7 +38,7 @@ def running(store: Store, asked: Request, *agents: Agent, now: float = 1000.0) -
     return plan_of(decision)
 
 
-def row_of(store: Store, name: str = "train", owner: str = "alice") -> Row:
+def row_of(store: Store, name: str = "train", owner: str = "alice") -> SessionRecord:
     """The live session of that name."""
     row = store.find(name, owner)
     assert row is not None

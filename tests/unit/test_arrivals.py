@@ -20,7 +20,13 @@ ON_THE_CONTROLLER = (
     "filter",
 )
 # Readers of documents, and documents that others write.
-READERS = {("json", "load"), ("json", "loads"), ("Plan", "from_json"), ("Agent", "from_json"), ("Session", "from_json")}
+READERS = {
+    ("json", "load"),
+    ("json", "loads"),
+    ("Plan", "from_json"),
+    ("AgentStatus", "from_json"),
+    ("Session", "from_json"),
+}
 # Files and texts that this controller, its user or the same run has written.
 OWN = {
     "plugin_utils/_variables/devcontainer.py": "a devcontainer.json of the user",
@@ -28,8 +34,8 @@ OWN = {
     "plugin_utils/_client/last_check.py": "the result of the last check, in a file of the user",
     "plugin_utils/_hosts/notification_sender.py": "standard input from the action",
     "plugin_utils/_client/registry_login.py": "the configuration of the user's Docker client",
-    "plugin_utils/_hosts/worker_client.py": "a result, which the action passes on to arrival.result, as that of a module",
-    "plugin_utils/_session/reports.py": "reports, after arrival.report has checked each",
+    "plugin_utils/_hosts/worker_client.py": "a result, which the action passes on to validation.result, as that of a module",
+    "plugin_utils/_session/reports.py": "reports, after validation.report has checked each",
     "plugin_utils/_hosts/trace.py": "notes of this run",
 }
 

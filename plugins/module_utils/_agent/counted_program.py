@@ -13,7 +13,7 @@ from contextlib import suppress
 from .._shared.codec import Json
 from .._shared.errors import StateError
 from .._shared.waiting import deadline_in, wait_until
-from .engine.counting import Output, run_counted
+from .engine.counting import ProgramOutput, run_counted
 
 CHUNK = 1 << 16
 # Seconds in which a program must end after TERM, and in which a folder must be measured.
@@ -25,7 +25,7 @@ def run_program(options: Json) -> None:
     """Run ``options["argv"]``; raises a StateError if it fails, or lasts longer than ``options["deadline"]`` seconds."""
     agent, program = options["agent"], options["argv"][0]
     where = agent or "the host"
-    output = Output()
+    output = ProgramOutput()
     # What it makes is for all users of an image, whatever the umask of root is.
     umask = os.umask(0o022)
     try:
@@ -76,7 +76,7 @@ def size_of(folder: str) -> int:
         return 0
 
 
-def _read(process: subprocess.Popen[bytes], output: Output) -> None:
+def _read(process: subprocess.Popen[bytes], output: ProgramOutput) -> None:
     """Take the output to its end. A character that two pieces share becomes an escape."""
     pipe = process.stdout
     while pipe is not None:

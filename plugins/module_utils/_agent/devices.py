@@ -106,7 +106,7 @@ def gpu_use() -> List[Json]:
     return parse_gpu_use(answer) + amd_use(amd_gpus())
 
 
-def use_of(devices: Sequence[Json], use: Sequence[Json]) -> List[Json]:
+def use_of_gpu(devices: Sequence[Json], use: Sequence[Json]) -> List[Json]:
     """The use of the devices of a container, each with C(id). A device that nothing measures, as one of MIG, is left out."""
     own = {device["id"] for device in devices}
     return [one for one in use if one["id"] in own]

@@ -49,7 +49,7 @@ ESP = (
 _OPEN = re.compile(r"API is accessible on (\S+) without (?:encryption|TLS client verification)")
 
 
-def examine(options: Json) -> Json:
+def examine_agent(options: Json) -> Json:
     """The report on an agent; an engine that does not answer is a report that says so."""
     report = {
         "name": options["name"],

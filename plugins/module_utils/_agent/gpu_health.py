@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 from .._shared.documents.report import GREEN, RED, YELLOW, GpuHealth
 from .._shared.paths import read
 from .engine.device_nodes import nvidia_only
-from .nvidia import Log, Seen, listed_gpus, text_of
+from .nvidia import Log, Seen, listed_gpus, node_text
 
 Fault = Tuple[str, str]
 # Domain, bus and device on the PCI bus.
@@ -104,9 +104,9 @@ def gpu_health(
     xids, unmanaged = read_xids(kmsg), has_no_fabric_manager(proc)
     found: Dict[str, List[Fault]] = {}
     for number, gpu in enumerate(seen.log.gpus):
-        faults, uuid = _faults(gpu, seen.log, xids, unmanaged), text_of(gpu, "uuid")
+        faults, uuid = _faults(gpu, seen.log, xids, unmanaged), node_text(gpu, "uuid")
         found.update((part, faults) for part, parent in parents.items() if parent == uuid)
-        found[uuid] = found[str(number)] = faults + ([_DIVIDED] if text_of(gpu, _MIG_MODE) == "Enabled" else [])
+        found[uuid] = found[str(number)] = faults + ([_DIVIDED] if node_text(gpu, _MIG_MODE) == "Enabled" else [])
     return [_verdict(device, found.get(device, [_ABSENT])) for device in ours]
 
 
@@ -162,14 +162,14 @@ def _faults(gpu: ElementTree.Element, log: Log, xids: Mapping[Bus, Sequence[int]
     place = _bus(gpu.get("id") or "")
     if any(_bus(found) == place for found in _INFOROM.findall(log.beside)):
         faults.append((YELLOW, "its infoROM is corrupted"))
-    if unmanaged and text_of(gpu, "fabric/state") in _UNREPORTED:
+    if unmanaged and node_text(gpu, "fabric/state") in _UNREPORTED:
         faults.append((RED, "the host has NVSwitches, and no fabric manager runs"))
-    return faults + _events(xids.get(place, ()), text_of(gpu, "gpu_recovery_action") not in _UNREPORTED)
+    return faults + _events(xids.get(place, ()), node_text(gpu, "gpu_recovery_action") not in _UNREPORTED)
 
 
 def _values(gpu: ElementTree.Element, rule: _Rule) -> List[str]:
     """The value of the rule's path if it is a fault."""
-    value = text_of(gpu, rule.path)
+    value = node_text(gpu, rule.path)
     return [value] if value not in _UNREPORTED and re.fullmatch(rule.values, value) else []
 
 
@@ -185,7 +185,7 @@ def _slowdowns(gpu: ElementTree.Element) -> List[Fault]:
 def _pending_modes(gpu: ElementTree.Element) -> List[Fault]:
     found = []
     for folder, mode, name in _MODES:
-        now, then = (text_of(gpu, f"{folder}/{when}_{mode}") for when in ("current", "pending"))
+        now, then = (node_text(gpu, f"{folder}/{when}_{mode}") for when in ("current", "pending"))
         if now != then and now not in _UNREPORTED and then not in _UNREPORTED:
             found.append((YELLOW, f"{name} is {now}, and {then} after its next reset"))
     return found

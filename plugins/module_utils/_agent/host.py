@@ -19,8 +19,8 @@ from .._shared import subprocess_call
 from .._shared.codec import Json
 from .._shared.constants import ALL_ADDRESSES, ALL_FAMILIES
 from .._shared.paths import read
-from .._worker.worker import asking
-from .engine.payloads import Limits
+from .._worker.worker import client_pid
+from .engine.payloads import EngineLimits
 from .engine.reports import engine_entry, session_of
 
 NOFILE = 1048576
@@ -33,18 +33,18 @@ PID_FILE = "/var/run/docker.pid"
 ORGANIZATION = b"\x06\x03\x55\x04\x0a"  # the object identifier 2.5.4.10, as DER writes it
 
 
-def engine_limits(docker_host: str, proc: str = "/proc") -> Limits:
+def engine_limits(docker_host: str, proc: str = "/proc") -> EngineLimits:
     """The limits that this host's engine can give a container: all that is useful, or its own hard limits."""
     pid = engine_pid(docker_host, proc)
     if not pid:
-        return Limits()
+        return EngineLimits()
     status = read("%s/%d/status" % (proc, pid))
     capabilities = re.search(r"^CapEff:\s*([0-9a-f]+)", status, re.MULTILINE)
     if capabilities and int(capabilities.group(1), 16) >> CAP_SYS_RESOURCE & 1:
-        return Limits(NOFILE, -1)
+        return EngineLimits(NOFILE, -1)
     text = read("%s/%d/limits" % (proc, pid))
     nofile = _hard_limit(text, "Max open files")
-    return Limits(min(nofile, NOFILE) if nofile > 0 else 0, _hard_limit(text, "Max locked memory"))
+    return EngineLimits(min(nofile, NOFILE) if nofile > 0 else 0, _hard_limit(text, "Max locked memory"))
 
 
 def engine_pid(docker_host: str, proc: str = "/proc") -> int:
@@ -105,7 +105,7 @@ def _ssh_connection(proc: str) -> List[str]:
 
     sudo removes SSH_CONNECTION; a process above still has it.
     """
-    pid = asking()
+    pid = client_pid()
     for _generation in range(_ANCESTORS):
         found = re.search(r"(?:^|\0)SSH_CONNECTION=([^\0]+)", read("%s/%d/environ" % (proc, pid)))
         if found:
@@ -199,7 +199,7 @@ def link(interface: str, sys: str = "/sys") -> Dict[str, int]:
     return {name: _number(read(found + name)) if found else 0 for name in ("mtu", "speed")}
 
 
-def existing(paths: Sequence[str], seconds: float = subprocess_call.PATIENCE) -> Dict[str, bool]:
+def existing_paths(paths: Sequence[str], seconds: float = subprocess_call.PATIENCE) -> Dict[str, bool]:
     """Whether each path exists. A path that does not answer does not."""
     return {path: bool(found) for path, found in subprocess_call.existing(paths, seconds).items()}
 

@@ -150,12 +150,12 @@ def distribution_message(reference: str, pulled: Sequence[str], plan: Copies, se
     return f"Image {reference}: {', '.join(parts)}" if parts else ""
 
 
-def by_name(images: Sequence[Json]) -> Dict[str, Json]:
+def reports_by_name(images: Sequence[Json]) -> Dict[str, Json]:
     """The images by agent. The first entry of an agent counts: the controller's engine, the last entry, may be an agent, too."""
     return {image["agent"]: image for image in reversed(images)}
 
 
-def images_of(agents: Sequence[str], results: Mapping[str, Json]) -> Dict[str, Json]:
+def reported_images(agents: Sequence[str], results: Mapping[str, Json]) -> Dict[str, Json]:
     """The images in the results of these agents; a StateError if the result of an agent has none."""
     for name in agents:
         if "image" not in results.get(name, {}):

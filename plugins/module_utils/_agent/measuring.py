@@ -80,7 +80,9 @@ def _field(folder: str, name: str, field: str) -> int:
 PAUSE = 0.5
 
 
-def measure(engine: Engine, engine_ids: Sequence[str], groups: Groups, pause: float = PAUSE) -> Dict[str, Json]:
+def measure_containers(
+    engine: Engine, engine_ids: Sequence[str], groups: Groups, pause: float = PAUSE
+) -> Dict[str, Json]:
     """``millicpus`` and ``memory`` of containers by ID in the engine, without those that have ended or that nothing can measure."""
     if not engine_ids:
         return {}

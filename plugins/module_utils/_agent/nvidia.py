@@ -15,7 +15,7 @@ from typing import Callable, Dict, List, Sequence, Tuple
 from xml.etree import ElementTree
 
 from .._shared.constants import MIG_DEVICE
-from .._shared.errors import visible
+from .._shared.errors import escape_control
 from .engine.device_nodes import nvidia_only
 
 # Seconds that nvidia-smi may take: it initializes each GPU that nothing has used since the start of the host.
@@ -36,7 +36,7 @@ _INFOROM = 14
 
 
 @dataclass(frozen=True)
-class Answer:
+class SmiOutput:
     """An exit code and the output. The code is -1 without an end, and the output then says why."""
 
     code: int
@@ -66,21 +66,21 @@ def program(name: str = "nvidia-smi") -> str:
     return shutil.which(name) or shutil.which("/usr/bin/" + name) or ""
 
 
-def ask(*arguments: str, patience: float = PATIENCE, name: str = "nvidia-smi") -> Answer:
+def run_smi(*arguments: str, patience: float = PATIENCE, name: str = "nvidia-smi") -> SmiOutput:
     """Run a program. A driver can keep a process that no signal ends, so this waits for it no longer than ``patience``."""
     if not program(name):
-        return Answer(-1, f"{name} is missing")
+        return SmiOutput(-1, f"{name} is missing")
     try:
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
                 [program(name), *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
             if not _ends(process, patience):
-                return Answer(-1, "%s does not answer in %d s" % (name, patience))
+                return SmiOutput(-1, "%s does not answer in %d s" % (name, patience))
             output.seek(0)
-            return Answer(process.returncode, output.read(_MOST).decode("utf-8", "replace"))
+            return SmiOutput(process.returncode, output.read(_MOST).decode("utf-8", "replace"))
     except OSError as error:
-        return Answer(-1, f"{name} cannot be started ({error.strerror})")
+        return SmiOutput(-1, f"{name} cannot be started ({error.strerror})")
 
 
 def _ends(process: subprocess.Popen[bytes], patience: float) -> bool:
@@ -96,7 +96,7 @@ def _ends(process: subprocess.Popen[bytes], patience: float) -> bool:
 
 def output_of(*arguments: str, patience: float = PATIENCE) -> str:
     """The output of nvidia-smi; empty if it is missing, fails or does not end."""
-    answer = ask(*arguments, patience=patience)
+    answer = run_smi(*arguments, patience=patience)
     return "" if answer.code else answer.text
 
 
@@ -129,10 +129,10 @@ def nvlinks(text: str) -> Dict[str, int]:
     return {"gpus": len(gpus), "linked": linked}
 
 
-def look(devices: Sequence[str], asked: Callable[..., Answer] = ask) -> Seen | None:
+def look(devices: Sequence[str], asked: Callable[..., SmiOutput] = run_smi) -> Seen | None:
     """What nvidia-smi says, if NVIDIA GPUs are among the devices and this host has the program."""
     ours = nvidia_only(devices)
-    if not ours or (asked is ask and not program()):
+    if not ours or (asked is run_smi and not program()):
         return None
     log = parse_log(asked("-q", "-x"))
     has_mig = not log.fault and any(device.startswith(MIG_DEVICE) for device in ours)
@@ -144,14 +144,14 @@ def sizes(seen: Seen) -> Dict[str, Tuple[float, int]]:
 
     A log has the MIG devices of a GPU in the order of the list.
     """
-    found = {text_of(gpu, "uuid"): (1.0, _memory(gpu)) for gpu in seen.log.gpus}
-    known = {text_of(gpu, "uuid"): gpu for gpu in seen.log.gpus}
+    found = {node_text(gpu, "uuid"): (1.0, _memory(gpu)) for gpu in seen.log.gpus}
+    known = {node_text(gpu, "uuid"): gpu for gpu in seen.log.gpus}
     profiles = {uuid: name for _kind, name, uuid in _LISTED.findall(seen.listed)}
     for gpu, parts in listed_gpus(seen.listed):
         devices = known[gpu].findall("mig_devices/mig_device") if gpu in known else []
         if len(devices) != len(parts):
             continue
-        model = text_of(known[gpu], "product_name")
+        model = node_text(known[gpu], "product_name")
         slices = next((most for name, most in _FEWER_SLICES.items() if re.search(name, model)), _SLICES)
         for part, device in zip(parts, devices):
             profile = _PROFILE.fullmatch(profiles[part])
@@ -161,18 +161,18 @@ def sizes(seen: Seen) -> Dict[str, Tuple[float, int]]:
 
 
 def _memory(device: ElementTree.Element) -> int:
-    total = re.fullmatch("([0-9]{1,9}) MiB", text_of(device, "fb_memory_usage/total"))
+    total = re.fullmatch("([0-9]{1,9}) MiB", node_text(device, "fb_memory_usage/total"))
     return int(total.group(1)) << 20 if total else 0
 
 
 def toolkit_version() -> str:
     """The version of the NVIDIA Container Toolkit, as ``nvidia-ctk --version`` writes it in its first line; empty without it."""
-    answer = ask("--version", patience=_TOOLKIT, name="nvidia-ctk")
+    answer = run_smi("--version", patience=_TOOLKIT, name="nvidia-ctk")
     found = re.search(r"version v?([0-9][0-9A-Za-z.+~-]{0,40})", answer.text)
     return found.group(1) if found and not answer.code else ""
 
 
-def parse_log(answer: Answer) -> Log:
+def parse_log(answer: SmiOutput) -> Log:
     """The log in an answer. A log that is not what the program writes is a fault, and nothing of it counts."""
     if answer.code not in (0, _INFOROM):
         return Log(fault=_failure(answer))
@@ -185,28 +185,28 @@ def parse_log(answer: Answer) -> Log:
     except (ElementTree.ParseError, ValueError):
         return Log(fault="nvidia-smi -q -x wrote no XML")
     gpus = tuple(root.findall("gpu"))
-    uuids = [text_of(gpu, "uuid") for gpu in gpus]
+    uuids = [node_text(gpu, "uuid") for gpu in gpus]
     if root.tag != "nvidia_smi_log" or len(set(uuids)) < len(uuids) or not all(map(_UUID.fullmatch, uuids)):
         return Log(fault="nvidia-smi -q -x wrote a log without a UUID for each GPU")
-    return Log(text_of(root, "driver_version"), gpus, beside)
+    return Log(node_text(root, "driver_version"), gpus, beside)
 
 
-def text_of(element: ElementTree.Element, path: str) -> str:
+def node_text(element: ElementTree.Element, path: str) -> str:
     """The text at a path, short and on one line; empty if there is none."""
-    return one_line(element.findtext(path) or "")
+    return first_line(element.findtext(path) or "")
 
 
-def one_line(text: str) -> str:
+def first_line(text: str) -> str:
     """The text as a part of a message.
 
-    >>> one_line(" GPU\\n requires reset ")
+    >>> first_line(" GPU\\n requires reset ")
     'GPU requires reset'
     """
-    return visible(" ".join(text.split()))[:120]
+    return escape_control(" ".join(text.split()))[:120]
 
 
-def _failure(answer: Answer) -> str:
+def _failure(answer: SmiOutput) -> str:
     if answer.code == -1:
         return answer.text
-    said = one_line(answer.text)
+    said = first_line(answer.text)
     return "nvidia-smi -q -x failed with exit code %d%s" % (answer.code, f": {said}" if said else "")

@@ -79,7 +79,7 @@ def stop_listener(engine: Engine, mark: str) -> List[List[str]]:
     return [words for words in json_lines(stop_lasting(engine, NAME % mark)) if len(words) == 2]
 
 
-def send(name: str, peers: Dict[str, str], mark: str, mtu: int, port: int) -> None:
+def send_probe(name: str, peers: Dict[str, str], mark: str, mtu: int, port: int) -> None:
     """Send datagrams to each peer's address, several times because some may be lost; ``mtu`` is in bytes, ``port`` is VXLAN's."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
@@ -105,7 +105,7 @@ def send_from_container(
         raise EngineError(message % (engine.agent, port, found))
 
 
-def connect(peers: Dict[str, str], limit: int = 16) -> Dict[str, Dict[str, str]]:
+def probe_connection(peers: Dict[str, str], limit: int = 16) -> Dict[str, Dict[str, str]]:
     """How each peer's TCP ports answer: ``open``, ``refused`` or ``silent``. ``limit`` connections are tried at a time."""
     wanted = [(name, address, port) for name, address in peers.items() for port in TCP_PORTS]
     answers: Dict[str, Dict[str, str]] = {name: {} for name in peers}

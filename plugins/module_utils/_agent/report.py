@@ -16,10 +16,10 @@ from .._shared.documents.report import GpuSharing
 from .._shared.errors import ConflictError, EngineError, InputError, LibraryError
 from .._shared.exits import WAITING
 from .._shared.parallel import run_all
-from .._shared.subprocess_call import silence
+from .._shared.subprocess_call import unresponsive_mount
 from .._shared.units import parse_bytes, parse_cpus
 from . import guard, host
-from .devices import MIG, NO_LIMIT, all_gpus, divided, gpu_use, rdma_ports, use_of
+from .devices import MIG, NO_LIMIT, all_gpus, divided, gpu_use, rdma_ports, use_of_gpu
 from .engine.apps import read_statuses
 from .engine.batch import parse_exit, read_state
 from .engine.client import Engine, LateError, UnreachableError, container_entries, waits_for_secrets
@@ -42,7 +42,7 @@ from .engine.reports import (
 )
 from .engine.runtime import find_runtime
 from .gpu_health import gpu_health
-from .measuring import Groups, measure
+from .measuring import Groups, measure_containers
 from .nvidia import look
 
 Found = TypeVar("Found")
@@ -90,7 +90,7 @@ class Overrides:
         }
 
 
-def report(options: Json) -> Json:
+def build_report(options: Json) -> Json:
     """The complete report; an engine that does not answer is a report that says so."""
     overrides = Overrides.from_options(options)
     found = _host_report(options)
@@ -106,7 +106,7 @@ def warnings_of(found: Json) -> List[str]:
     name = found["name"]
     return [
         *[_IGNORED % (name, each["engine_name"], each["label"]) for each in found["ignored_containers"]],
-        *[silence(folder, name) for folder in found["silent_folders"]],
+        *[unresponsive_mount(folder, name) for folder in found["silent_folders"]],
     ]
 
 
@@ -125,7 +125,7 @@ def _host_report(options: Json) -> Json:
         "capacity": {"millicpus": 0, "memory": 0, "gpus": [], "cpu_ids": []},
         "engine": engine_entry({}, ""),
         "limits": {"nofile": 0, "memlock": 0},
-        "paths": host.existing(options["paths"]),
+        "paths": host.existing_paths(options["paths"]),
         "image": image_entry(options["image"], None),
         "runtime": {"volume": "", "present": False},
         "kernel": {},
@@ -181,7 +181,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
     }
     if options["measure"]:
         answers["gpu_use"] = gpu_use() if answers["capacity"]["gpus"] else []
-        answers["containers"] = measured(engine, answers["containers"], answers["gpu_use"])
+        answers["containers"] = measured_use(engine, answers["containers"], answers["gpu_use"])
     mtu = host.underlay_mtu([swarm.get("NodeAddr", ""), options["address"]])
     return {**answers, "mtu": mtu} if mtu else answers
 
@@ -209,7 +209,7 @@ def observed(engine: Engine, ours: Sequence[Json], options: Json, silent: Collec
 
     def complete(entry: Json) -> Json:
         if waiting[entry["engine_id"]]:
-            return unread(entry, silence(waiting[entry["engine_id"]][0], engine.agent))
+            return unread(entry, unresponsive_mount(waiting[entry["engine_id"]][0], engine.agent))
         return with_apps(engine, with_batch(engine, with_wait(engine, entry)), options["measure"], options["apps_of"])
 
     entries = container_entries(engine, ours)
@@ -225,11 +225,13 @@ def _with_relays(entries: Sequence[Json], everyone: Sequence[Json]) -> List[Json
     return [{**one, "relays": relays[one["session"]]} if has else one for one, has in zip(entries, has_relays)]
 
 
-def measured(engine: Engine, entries: List[Json], gpus: Sequence[Json]) -> List[Json]:
+def measured_use(engine: Engine, entries: List[Json], gpus: Sequence[Json]) -> List[Json]:
     running = [entry["engine_id"] for entry in entries if entry["state"] == "running"]
-    found = measure(engine, running, Groups(running))
+    found = measure_containers(engine, running, Groups(running))
     used = [(entry, found.get(entry["engine_id"]), entry["resources"].get("gpus") or ()) for entry in entries]
-    return [{**entry, "measured": amounts and {**amounts, "gpus": use_of(own, gpus)}} for entry, amounts, own in used]
+    return [
+        {**entry, "measured": amounts and {**amounts, "gpus": use_of_gpu(own, gpus)}} for entry, amounts, own in used
+    ]
 
 
 def with_wait(engine: Engine, entry: Json) -> Json:

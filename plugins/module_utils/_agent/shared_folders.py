@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from .._shared.codec import Json
 from .._shared.errors import ComputeError, ConflictError, InputError
-from .._shared.subprocess_call import PATIENCE, Pending, SilentError, silence, within
+from .._shared.subprocess_call import PATIENCE, ForkedCall, SilentError, call_with_timeout, unresponsive_mount
 from .._shared.waiting import deadline_in, wait_until
 from .engine.data_folders import open_permitted, permitted_above
 
@@ -56,7 +56,7 @@ def remove_marks(
 ) -> List[str]:
     """Remove the marks; returns the folders that had a mark. A folder that does not answer keeps it."""
     opens = {folder: partial(_open, folder, agent, permitted_above(folder, permitted)) for folder in folders}
-    pending = {folder: Pending(partial(_remove, opens[folder], token)) for folder in folders}
+    pending = {folder: ForkedCall(partial(_remove, opens[folder], token)) for folder in folders}
     deadline = deadline_in(seconds)
     removed = []
     for folder, one in pending.items():
@@ -100,9 +100,9 @@ def _remove(opening: Callable[[ExitStack], int], token: str) -> None:
 def _in_time(call: Callable[[], Any], folder: str, agent: str, seconds: float) -> Any:
     """The value of a call that looks at a folder; a ComputeError if the folder does not answer."""
     try:
-        return within(call, seconds)
+        return call_with_timeout(call, seconds)
     except SilentError as error:
-        raise ComputeError(silence(folder, agent), agent) from error
+        raise ComputeError(unresponsive_mount(folder, agent), agent) from error
 
 
 def _written(

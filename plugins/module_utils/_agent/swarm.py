@@ -96,12 +96,12 @@ def _ready(engine: SwarmEngine) -> Dict[str, str]:
     return {node: str(status.get("Addr") or "") for node, status in found.items() if status.get("State") == "ready"}
 
 
-def create(engine: SwarmEngine, address: str, pool: Sequence[str], deadline: float) -> Json:
+def create_swarm(engine: SwarmEngine, address: str, pool: Sequence[str], deadline: float) -> Json:
     engine.create_swarm(address, pool, {label.SCHEMA: str(SCHEMA)})
     return _active(engine, deadline)
 
 
-def join(engine: SwarmEngine, remote: str, token: str, address: str, deadline: float) -> Json:
+def join_swarm(engine: SwarmEngine, remote: str, token: str, address: str, deadline: float) -> Json:
     try:
         engine.join(["%s:%d" % (remote, PORT)], token, address)
     except EngineError as error:
@@ -129,7 +129,7 @@ def _membership_once(is_wanted: Callable[[str], bool], engine: Engine, deadline:
     return found[0]
 
 
-def set_roles(engine: SwarmEngine, nodes: Sequence[str], role: str, deadline: float, *, check: bool) -> List[str]:
+def set_node_roles(engine: SwarmEngine, nodes: Sequence[str], role: str, deadline: float, *, check: bool) -> List[str]:
     """Make nodes managers or workers; returns the nodes that had the other role."""
     listed = engine.nodes()
     wanted = [node for node in nodes if node in listed and listed[node]["Spec"].get("Role") != role]
@@ -139,7 +139,7 @@ def set_roles(engine: SwarmEngine, nodes: Sequence[str], role: str, deadline: fl
     return wanted
 
 
-def remove_nodes(engine: SwarmEngine, nodes: Sequence[str], deadline: float, *, check: bool) -> List[str]:
+def remove_swarm_nodes(engine: SwarmEngine, nodes: Sequence[str], deadline: float, *, check: bool) -> List[str]:
     """Remove nodes that have left from the list of nodes; returns the nodes that were on it."""
     listed = engine.nodes()
     wanted = [node for node in nodes if node in listed]

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 from .._shared import label, states
 from .._shared.constants import HOST, MASTER_PORT, SSH_PORT
 from .._shared.documents.plan import Plan, Port, Resources
-from .._shared.documents.report import Agent, ObservedContainer
+from .._shared.documents.report import AgentStatus, ObservedContainer
 from .._shared.documents.topology import Member
 from .._shared.errors import ConflictError, InputError
 from .._shared.planning.addresses import NO_SUBNET, at_slots
@@ -22,13 +22,13 @@ from .._shared.planning.capacity import FreeCapacity
 from .._shared.planning.placement import Placement, host_places, rdma_places
 from .._shared.planning.plan import PlanInputs, build_plan, mtu_for
 from .._shared.planning.request import Request
-from .session_record import Row
+from .session_record import SessionRecord
 
 # A created container belongs to a launch in progress, which its own store knows.
 _HAS_RUN = ("running", "waiting", "apart", "restarting", "paused", "exited", "dead")
 
 
-def adopted_rows(agents: Iterable[Agent], known: Set[str]) -> List[Row]:
+def adopted_rows(agents: Iterable[AgentStatus], known: Set[str]) -> List[SessionRecord]:
     """A row for every session that has run, is not ``known`` and has all labels that a plan needs; oldest first.
 
     A session whose containers have all stopped, because their host was restarted, is among them: it can be repaired or
@@ -40,7 +40,7 @@ def adopted_rows(agents: Iterable[Agent], known: Set[str]) -> List[Row]:
             if container.session not in known and container.state in _HAS_RUN and container.describes_session:
                 found.setdefault(container.session, container)
     rows = [
-        Row(
+        SessionRecord(
             id=session,
             name=container.label(label.NAME),
             owner=container.label(label.OWNER),
@@ -54,9 +54,9 @@ def adopted_rows(agents: Iterable[Agent], known: Set[str]) -> List[Row]:
 
 
 def rebuilt_plan(
-    row: Row,
+    row: SessionRecord,
     request: Request,
-    agents: Sequence[Agent],
+    agents: Sequence[AgentStatus],
     free: Mapping[str, FreeCapacity],
     plans: Sequence[Plan],
 ) -> Plan:
@@ -101,7 +101,7 @@ def _network(
     placed_on: Sequence[str],
     slots: Sequence[Sequence[int]],
     ports: Tuple[Port, ...],
-    agents: Sequence[Agent],
+    agents: Sequence[AgentStatus],
 ) -> Dict[str, Any]:
     """The addresses and ports of a plan. On the network of the hosts, an agent that does not answer has no known address."""
     if request.network != HOST:
@@ -119,7 +119,7 @@ def _network(
     return {"subnet": NO_SUBNET, "ports": (*first, *ports[1:]), "master_port": master, "hosts": hosts}
 
 
-def _example(row: Row, request: Request, observed: Mapping[str, ObservedContainer]) -> ObservedContainer:
+def _example(row: SessionRecord, request: Request, observed: Mapping[str, ObservedContainer]) -> ObservedContainer:
     """The newest container of the session, whose labels describe it, after a check that its labels have this request.
 
     The sizes may differ, because a running session can be resized. Labels keep the digest of the first request.

@@ -13,13 +13,13 @@ from typing import List, Mapping, Sequence, Set, Tuple
 
 from .._shared import states
 from .._shared.constants import RESTART_ALL
-from .._shared.documents.report import Agent
+from .._shared.documents.report import AgentStatus
 from .._shared.errors import InputError
 from .._shared.exits import UP, describe_command_exit
 from .._shared.planning.batch_result import FAILURE, SUCCESS
 from .._shared.planning.request import Request
 from .._shared.planning.restarts import restart_turn
-from .session_record import Row
+from .session_record import SessionRecord
 
 # The reason in the history of a session whose next command has not begun: what the agent reports is the end of the former.
 REPLACED = "another session_command replaces the former"
@@ -27,7 +27,7 @@ _NO_COMMAND = "is a session without session_command, which never succeeds"
 
 
 @dataclass(frozen=True)
-class Awaited:
+class Dependencies:
     """``since``: the time from which the session may start, as far as it is known, in seconds since the epoch.
 
     ``reason``: which sessions it still waits for. ``failure``: the name of a session that will never succeed, and why.
@@ -44,8 +44,12 @@ class Awaited:
 
 
 def awaited(
-    row: Row, request: Request, others: Mapping[str, Row | None], agents: Sequence[Agent], now: float
-) -> Awaited:
+    row: SessionRecord,
+    request: Request,
+    others: Mapping[str, SessionRecord | None],
+    agents: Sequence[AgentStatus],
+    now: float,
+) -> Dependencies:
     """What a waiting session waits for. ``others`` are the newest sessions of the names in ``session_after``."""
     # What has happened lies in the past, even if the clock of this host was ahead then.
     since, waits = request.earliest(min(row.created, now)), []
@@ -53,15 +57,17 @@ def awaited(
         other = others[name]
         result, reason = _result(other, agents) if other else (FAILURE, "does not exist")
         if other is None or (result == FAILURE and not _starts_again(other, agents, now)):
-            return Awaited(since, failure=(name, reason))
+            return Dependencies(since, failure=(name, reason))
         if result != SUCCESS:
             waits.append(f"{name}, which is {other.state}")
         since = max(since, min(other.changed, now))
     reason = f"waits for the success of {' and of '.join(waits)}" if waits else ""
-    return Awaited(since, reason)
+    return Dependencies(since, reason)
 
 
-def check_awaited(row: Row, request: Request, waits: Awaited, waiting: Sequence[Tuple[Row, Request]]) -> None:
+def check_awaited(
+    row: SessionRecord, request: Request, waits: Dependencies, waiting: Sequence[Tuple[SessionRecord, Request]]
+) -> None:
     """Raise InputError for a session that waits for another that never succeeds, or that waits for this session."""
     name, reason = waits.failure
     if name:
@@ -71,7 +77,7 @@ def check_awaited(row: Row, request: Request, waits: Awaited, waiting: Sequence[
         raise InputError("session_after", circle[1], f"must not wait for this session: {' waits for '.join(circle)}")
 
 
-def reason_to_give_up(row: Row, request: Request, waits: Awaited, now: float) -> str:
+def reason_to_give_up(row: SessionRecord, request: Request, waits: Dependencies, now: float) -> str:
     """Why a session leaves the queue: it has waited for too long, or waits in vain; empty if it stays."""
     if request.pending_timeout and now - request.earliest(row.created) > request.pending_timeout:
         reason = f": {row.reason}" if row.reason else ""
@@ -79,7 +85,7 @@ def reason_to_give_up(row: Row, request: Request, waits: Awaited, now: float) ->
     return f"session_after: {waits.text}" if waits.failure[0] else ""
 
 
-def _result(row: Row, agents: Sequence[Agent]) -> Tuple[str, str]:
+def _result(row: SessionRecord, agents: Sequence[AgentStatus]) -> Tuple[str, str]:
     """The result of a session, empty if it has none yet, and why it is not SUCCESS."""
     if row.state in states.ENDED:
         how = "has failed" if row.result == FAILURE else "ended without a result"
@@ -96,7 +102,7 @@ def _result(row: Row, agents: Sequence[Agent]) -> Tuple[str, str]:
     return FAILURE if ended["exit_code"] else SUCCESS, f"has failed: {describe_command_exit(ended)}"
 
 
-def _starts_again(row: Row, agents: Sequence[Agent], now: float) -> bool:
+def _starts_again(row: SessionRecord, agents: Sequence[AgentStatus], now: float) -> bool:
     """Whether a pass restarts all containers of a session, with the command that has failed."""
     plan = row.plan
     if row.state != states.RUNNING or plan is None or plan.session.on_failure != RESTART_ALL:
@@ -106,7 +112,7 @@ def _starts_again(row: Row, agents: Sequence[Agent], now: float) -> bool:
     return is_degraded and restart_turn(row.history, plan.session.restarts, now)[0] < plan.session.restarts
 
 
-def _circle(row: Row, request: Request, waiting: Sequence[Tuple[Row, Request]]) -> List[str]:
+def _circle(row: SessionRecord, request: Request, waiting: Sequence[Tuple[SessionRecord, Request]]) -> List[str]:
     """The names from this session back to it, along the sessions that wait for each other; empty if there is no way."""
     after = {other.name: asked.after for other, asked in waiting if other.owner == row.owner}
     ways: List[Tuple[str, ...]] = [(row.name, name) for name in request.after]

@@ -17,7 +17,7 @@ from typing import Iterable, List, Sequence, Set, Tuple
 from .._shared.codec import Json
 from .._shared.documents.schema import UUID
 from .._shared.errors import StateError
-from .state_folder import PRIVATE, SHARED, is_shared, opened, set_rights
+from .state_folder import PRIVATE, SHARED, is_shared_store, opened, set_rights
 
 _SUFFIX = ".log"
 # Neither a link nor a pipe that blocks.
@@ -58,7 +58,7 @@ def _read_log(own: int, name: str) -> Json:
 
 def _keep_all(own: int, folder: os.stat_result, logs: Sequence[Json]) -> None:
     """Write the logs. The folder of a session gets the rights of the state directory if it is this user's."""
-    if is_shared(folder) and os.fstat(own).st_uid == os.geteuid():
+    if is_shared_store(folder) and os.fstat(own).st_uid == os.geteuid():
         os.fchown(own, -1, folder.st_gid)
         os.fchmod(own, SHARED)
     for log in logs:

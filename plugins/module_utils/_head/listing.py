@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Iterable, List, Mapping, Sequence, Tuple
 
 from .._shared import label, states
-from .._shared.codec import Json, picked
+from .._shared.codec import Json, subset
 from .._shared.constants import RELOCATE
 from .._shared.documents.condition import compared
 from .._shared.documents.plan import Container, Gpu, Plan, Resources, Role
-from .._shared.documents.report import Agent, ObservedContainer
+from .._shared.documents.report import AgentStatus, ObservedContainer
 from .._shared.exits import OTHERWISE, UP, WITH_COMMAND, failed_apps, failed_roles, limit_reached
 from .._shared.planning.placement import free_of
-from .session_record import Row, amounts
+from .session_record import SessionRecord, amounts
 from .session_view import HEALING, details
 
 # What is shown of a container that runs.
@@ -24,7 +24,7 @@ _OF_RUNNING = ("batch", "apps", "measured", "fault")
 Observed = Mapping[Tuple[str, str], ObservedContainer]
 
 
-def list_sessions(rows: Iterable[Row], agents: Sequence[Agent]) -> List[Json]:
+def list_sessions(rows: Iterable[SessionRecord], agents: Sequence[AgentStatus]) -> List[Json]:
     """Every session with its containers.
 
     ``degraded`` names those that a RUNNING session lacks, ``unhealthy`` its apps and its commands that have failed.
@@ -33,12 +33,12 @@ def list_sessions(rows: Iterable[Row], agents: Sequence[Agent]) -> List[Json]:
     return [_session(row, observed, agents) for row in rows]
 
 
-def list_agents(held: Mapping[str, Mapping[str, Sequence[Resources]]], agents: Sequence[Agent]) -> List[Json]:
+def list_agents(held: Mapping[str, Mapping[str, Sequence[Resources]]], agents: Sequence[AgentStatus]) -> List[Json]:
     """What each agent has and what is booked on it, launches included; a PENDING session has nothing booked."""
     return [_agent(agent, held[agent.name]) for agent in agents]
 
 
-def _session(row: Row, observed: Observed, agents: Sequence[Agent]) -> Json:
+def _session(row: SessionRecord, observed: Observed, agents: Sequence[AgentStatus]) -> Json:
     session, containers = row.settings, _containers(row, observed, agents)
     # A session that has ended by itself lacks nothing.
     is_over = bool(limit_reached(containers))
@@ -55,10 +55,10 @@ def _session(row: Row, observed: Observed, agents: Sequence[Agent]) -> Json:
         "unhealthy": _failed(containers, command) if row.state == states.RUNNING else [],
         "command": command,
         # When the session ends by itself: seconds, 0 for never, and the time at which its lifetime is over.
-        **picked(session, "lifetime", "idle_timeout"),
+        **subset(session, "lifetime", "idle_timeout"),
         "ends": session.began + session.lifetime if session.lifetime else None,
         # What schedule.yml does about it on its next run.
-        **picked(session, "on_failure", "on_lost", "restarts", "terminate_when_done"),
+        **subset(session, "on_failure", "on_lost", "restarts", "terminate_when_done"),
         "history": row.history,
         "request": row.request.to_json() if row.request and _is_launchable(row, containers, lacking) else None,
     }
@@ -70,14 +70,14 @@ def _failed(containers: Sequence[Json], command: Json | None) -> List[str]:
     return apps + roles + (["command"] if command and command["exit_code"] else [])
 
 
-def _is_launchable(row: Row, containers: Sequence[Json], lacking: Sequence[str]) -> bool:
+def _is_launchable(row: SessionRecord, containers: Sequence[Json], lacking: Sequence[str]) -> bool:
     """Whether schedule.yml may launch it: it waits, or it has lost containers or apps and asks for them."""
     heals = row.settings.on_failure in HEALING or row.settings.on_lost == RELOCATE
     has_lost = bool(lacking or failed_apps(containers))
     return row.state == states.PENDING or (row.state == states.RUNNING and heals and has_lost)
 
 
-def _containers(row: Row, observed: Observed, agents: Sequence[Agent]) -> List[Json]:
+def _containers(row: SessionRecord, observed: Observed, agents: Sequence[AgentStatus]) -> List[Json]:
     # Waiting sessions have no containers. Searching all agents for each of hundreds of them would be slow.
     if row.state not in states.HOLDING:
         return []
@@ -99,12 +99,12 @@ def _planned(plan: Plan, container: Container, seen: ObservedContainer | None, i
     """A container of a plan, as its engine reports it."""
     observed = compared(plan, container, seen) if seen else None
     return {
-        **picked(container, "hostname", "agent", "address", "rank", "id"),
+        **subset(container, "hostname", "agent", "address", "rank", "id"),
         **(_condition(observed) if observed else {"state": "missing" if is_reachable else "unknown"}),
     }
 
 
-def _adopted(agent: Agent, container: ObservedContainer) -> Json:
+def _adopted(agent: AgentStatus, container: ObservedContainer) -> Json:
     """A container of a session without a plan, from its labels alone."""
     return {
         "hostname": container.hostname,
@@ -126,7 +126,7 @@ def _condition(container: ObservedContainer) -> Json:
     return {"state": container.state, **ended, **command}
 
 
-def _shape(row: Row, observed: Observed) -> Json:
+def _shape(row: SessionRecord, observed: Observed) -> Json:
     """Size, mode, image and the resources of each container: from the plan or the request, else from the labels."""
     if row.plan:
         session = row.plan.session
@@ -147,7 +147,7 @@ def _shape(row: Row, observed: Observed) -> Json:
 
 def _roles(roles: Sequence[Role]) -> Json:
     """What the containers of each role have; nothing without roles."""
-    shown = [picked(one, "name", "size", "millicpus", "memory", "gpus") for one in roles]
+    shown = [subset(one, "name", "size", "millicpus", "memory", "gpus") for one in roles]
     return {"roles": shown} if shown else {}
 
 
@@ -156,13 +156,13 @@ def _shown(size: int, mode: str, image: str, resources: Resources) -> Json:
     return {"size": size, "mode": mode, "image": image, "gpus": gpus, "each": resources.to_json()}
 
 
-def _agent(agent: Agent, held: Mapping[str, Sequence[Resources]]) -> Json:
+def _agent(agent: AgentStatus, held: Mapping[str, Sequence[Resources]]) -> Json:
     owners = {owner: amounts(booked) for owner, booked in sorted(held.items())}
     everything = [one for booked in held.values() for one in booked]
     free = free_of(agent, everything)
     gpus = _whole(sum(part for part, _shares in free.gpus.values()))
     return {
-        **picked(agent, "name", "group", "architecture", "reachable", "reason", "schedulable"),
+        **subset(agent, "name", "group", "architecture", "reachable", "reason", "schedulable"),
         "capacity": {"millicpus": agent.millicpus, "memory": agent.memory, "gpus": _gpu_count(agent.gpus)},
         "used": amounts(everything),
         "free": {"millicpus": max(0, free.millicpus), "memory": max(0, free.memory), "gpus": gpus},
@@ -187,7 +187,7 @@ def _whole(amount: float) -> float:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-def _measured(agent: Agent) -> Json | None:
+def _measured(agent: AgentStatus) -> Json | None:
     """What the sessions of an agent use now, and what its GPUs do; None if nothing was measured."""
     known = [container.data["measured"] for container in agent.containers if container.data.get("measured")]
     if not known and not agent.gpu_use:

@@ -12,20 +12,20 @@ from __future__ import annotations
 from typing import Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
 from .._shared import states
-from .._shared.codec import Json, picked
+from .._shared.codec import Json, subset
 from .._shared.constants import RELOCATE
 from .._shared.documents.plan import Plan
-from .._shared.documents.report import Agent
+from .._shared.documents.report import AgentStatus
 from .._shared.documents.schema import UUID
 from .._shared.errors import ConflictError
 from .._shared.exits import UNMOVED
 from .._shared.planning.allocation import Allocation
-from .._shared.planning.node_loss import Places, describe_loss, lost_agents, moved_plan, new_places
+from .._shared.planning.node_loss import Places, describe_loss, expired_agents, moved_plan, new_places
 from .._shared.planning.placement import Shortfall
 from .._shared.planning.request import Request
 from .maintenance import is_lost
 from .scheduling_queue import Context
-from .session_record import Row
+from .session_record import SessionRecord
 from .store import Store
 from .usage import capacity_left
 
@@ -33,7 +33,7 @@ from .usage import capacity_left
 Moves = Tuple[Tuple[str, str, str], ...]
 
 
-def note_agents(store: Store, agents: Iterable[Agent], now: float) -> None:
+def note_agents(store: Store, agents: Iterable[AgentStatus], now: float) -> None:
     """Note which agents answer, with their nodes, and since when the others do not."""
     for agent in agents:
         if agent.reachable:
@@ -44,7 +44,7 @@ def note_agents(store: Store, agents: Iterable[Agent], now: float) -> None:
             store.execute("UPDATE agent SET silent = min(ifnull(silent, ?), ?) WHERE name = ?", (now, now, agent.name))
 
 
-def note_nodes(store: Store, agents: Iterable[Agent]) -> None:
+def note_nodes(store: Store, agents: Iterable[AgentStatus]) -> None:
     """Note the nodes of agents that answer: a launch places containers on them, and the next pass may come after their loss."""
     known = _nodes(store)
     for agent in agents:
@@ -54,7 +54,7 @@ def note_nodes(store: Store, agents: Iterable[Agent]) -> None:
             store.execute("INSERT OR REPLACE INTO agent VALUES (?, ?, NULL)", (agent.name, agent.node))
 
 
-def _note_swarm(store: Store, agent: Agent) -> None:
+def _note_swarm(store: Store, agent: AgentStatus) -> None:
     if agent.node and agent.swarm:
         store.execute("INSERT OR IGNORE INTO node VALUES (?, ?)", (agent.node, agent.swarm))
 
@@ -76,17 +76,17 @@ def silent_agents(store: Store) -> Dict[str, float]:
 
 
 def decided(
-    rows: Iterable[Row], agents: Sequence[Agent], silent: Mapping[str, float], now: float
-) -> Iterator[Tuple[Row, Plan, Tuple[str, ...]]]:
+    rows: Iterable[SessionRecord], agents: Sequence[AgentStatus], silent: Mapping[str, float], now: float
+) -> Iterator[Tuple[SessionRecord, Plan, Tuple[str, ...]]]:
     """The running sessions that a pass ends or moves, with their lost agents. One that another controller repairs is left to it."""
     for row in rows:
         if row.plan and row.plan.session.on_lost != "keep" and is_lost(row, now):
-            lost = lost_agents(row.plan, agents, silent, now)
+            lost = expired_agents(row.plan, agents, silent, now)
             if lost:
                 yield row, row.plan, lost
 
 
-def losses(store: Store, agents: Sequence[Agent], owner: str, now: float) -> List[Json]:
+def losses(store: Store, agents: Sequence[AgentStatus], owner: str, now: float) -> List[Json]:
     """What a pass does about the sessions of an owner: C(end), C(relocate), or C(stay) if no agent has room, which is recorded."""
     rows = [row for row in store.live({states.RUNNING}) if row.owner == owner]
     nodes, found = _nodes(store), decided(rows, agents, silent_agents(store), now)
@@ -94,10 +94,15 @@ def losses(store: Store, agents: Sequence[Agent], owner: str, now: float) -> Lis
 
 
 def _action(
-    store: Store, row: Row, plan: Plan, lost: Sequence[str], agents: Sequence[Agent], nodes: Mapping[str, str]
+    store: Store,
+    row: SessionRecord,
+    plan: Plan,
+    lost: Sequence[str],
+    agents: Sequence[AgentStatus],
+    nodes: Mapping[str, str],
 ) -> Json:
     request, action, reason = row.request, plan.session.on_lost, describe_loss(plan, lost)
-    shown = {**picked(row, "id", "name", "owner"), "action": action, "reason": reason}
+    shown = {**subset(row, "id", "name", "owner"), "action": action, "reason": reason}
     shown = {**shown, "nodes": {}, "swarms": {}, "shared": False}
     if action != RELOCATE or request is None:
         return shown
@@ -113,13 +118,13 @@ def _action(
     return {**shown, "nodes": own, "swarms": {name: _swarm_of(store, own[name]) for name in lost}, "shared": is_shared}
 
 
-def relocated(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Tuple[Plan, Moves]:
+def relocated(store: Store, row: SessionRecord, plan: Plan, request: Request, context: Context) -> Tuple[Plan, Moves]:
     """The plan with new places for containers on lost agents, recorded with the fences. Raises ConflictError without room.
 
     Only a pass moves containers: it has made sure that the Swarm has lost these agents as well. It has asked about no others.
     """
     silent = silent_agents(store) if context.relocates and plan.session.on_lost == RELOCATE else {}
-    lost = lost_agents(plan, context.agents, silent, context.now)
+    lost = expired_agents(plan, context.agents, silent, context.now)
     if plan.network.driver == "overlay":
         removed = fenced_agents(store, "")
         lost = tuple(name for name in lost if name in removed)
@@ -140,13 +145,13 @@ def relocated(store: Store, row: Row, plan: Plan, request: Request, context: Con
 
 
 def _places(
-    store: Store, row: Row, plan: Plan, request: Request, lost: Sequence[str], agents: Sequence[Agent]
+    store: Store, row: SessionRecord, plan: Plan, request: Request, lost: Sequence[str], agents: Sequence[AgentStatus]
 ) -> Places | Shortfall:
     free = capacity_left(agents, store.ends_on(agents), store.held_plans())
     return new_places(request, plan, lost, agents, free, fenced_agents(store, row.id))
 
 
-def _moved(store: Store, row: Row, plan: Plan, request: Request, places: Places, context: Context) -> Plan:
+def _moved(store: Store, row: SessionRecord, plan: Plan, request: Request, places: Places, context: Context) -> Plan:
     others = [held for held in store.held_plans() if held.session.id != row.id]
     ports = plan.main.ports
     if plan.main.hostname in places:
@@ -165,7 +170,7 @@ def fenced_agents(store: Store, session: str) -> List[str]:
     return [name for (name,) in found]
 
 
-def to_clean(store: Store, agents: Iterable[Agent]) -> Dict[str, Json]:
+def to_clean(store: Store, agents: Iterable[AgentStatus]) -> Dict[str, Json]:
     """The fenced agents that answer again: the sessions to remove there, and whether they must join their Swarm again, and which."""
     by_name = {agent.name: agent for agent in agents if agent.reachable}
     found: Dict[str, Json] = {}
@@ -178,7 +183,7 @@ def to_clean(store: Store, agents: Iterable[Agent]) -> Dict[str, Json]:
     return found
 
 
-def lift(store: Store, agent: str, sessions: Sequence[str], node: str = "") -> None:
+def unfence(store: Store, agent: str, sessions: Sequence[str], node: str = "") -> None:
     """An agent holds nothing of these sessions any more, and is a node of its Swarm: another ``node`` if it has joined again."""
     if node:
         store.execute("UPDATE agent SET node = ? WHERE name = ?", (node, agent))

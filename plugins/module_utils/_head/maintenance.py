@@ -16,14 +16,14 @@ from typing import Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 from .._shared import states
 from .._shared.codec import Json
 from .._shared.documents.plan import Session
-from .._shared.documents.report import Agent
+from .._shared.documents.report import AgentStatus
 from .._shared.documents.schema import UUID
 from .._shared.planning.policy import SitePolicy
 from .._shared.planning.policy_rules import too_long
 from .._shared.planning.request import Request
 from .adoption import adopted_rows
 from .dependencies import awaited, reason_to_give_up
-from .session_record import COLUMNS, LIVE_ROWS, Row, row_of
+from .session_record import COLUMNS, LIVE_ROWS, SessionRecord, row_of
 from .store import Store
 
 _DAY = 86400.0
@@ -45,7 +45,7 @@ RESTORED = "its record in the store was damaged, and is restored"
 _FIRST_ENTRY = "INSERT INTO history (rowid, session, time, before, after, reason) SELECT min(rowid) - 1, ?, ?, ?, ?, ? FROM history"
 
 
-def adopt(store: Store, agents: Sequence[Agent], now: float) -> None:
+def adopt(store: Store, agents: Sequence[AgentStatus], now: float) -> None:
     """Record the sessions that the engines hold and the store does not know: the store was lost, their labels were not."""
     known = store.states()
     labelled = adopted_rows(agents, set(known))
@@ -71,7 +71,7 @@ def _restore(store: Store, known: Dict[str, str], labelled: Mapping[Tuple[str, s
         identity = next(one for one in wanted if one and UUID(one) and (one == row.id or one not in known))
         after = [entry["after"] for entry in store.history(identity) if entry["after"] in states.LIVE | states.ENDED]
         usual = states.RUNNING if row.plan else states.PENDING
-        own: Session | Request | Row = row.plan.session if row.plan else row.request or row
+        own: Session | Request | SessionRecord = row.plan.session if row.plan else row.request or row
         # Another session may have got the name meanwhile.
         named = row if store.find(own.name, own.owner) else own
         right = (identity, named.name, named.owner, state if state in states.LIVE else after[-1] if after else usual)
@@ -81,7 +81,7 @@ def _restore(store: Store, known: Dict[str, str], labelled: Mapping[Tuple[str, s
             store.execute(_FIRST_ENTRY, (identity, now, right[-1], right[-1], RESTORED))
 
 
-def _forget_unseen(store: Store, agents: Sequence[Agent]) -> None:
+def _forget_unseen(store: Store, agents: Sequence[AgentStatus]) -> None:
     """Forget the sessions that are known from their labels alone and are no longer seen; one with a damaged request has its plan.
 
     Such a session may have a store of its own. It must not end in this one: ended sessions are removed from every agent.
@@ -132,7 +132,7 @@ def cancel_old(store: Store, site: SitePolicy, now: float) -> None:
             store.change(row, states.CANCELLED, now, reason)
 
 
-def give_up(store: Store, agents: Sequence[Agent], now: float) -> None:
+def give_up(store: Store, agents: Sequence[AgentStatus], now: float) -> None:
     """End the waiting sessions that wait in vain or have waited for too long, and those that wait for them."""
     limited = [(row, asked) for row, asked in store.waiting() if asked.after or asked.pending_timeout]
     # Each round ends all such sessions: a new round for each of hundreds would be slow.
@@ -140,7 +140,7 @@ def give_up(store: Store, agents: Sequence[Agent], now: float) -> None:
         pass  # another session may wait for one of them
 
 
-def _is_given_up(store: Store, row: Row, request: Request, agents: Sequence[Agent], now: float) -> bool:
+def _is_given_up(store: Store, row: SessionRecord, request: Request, agents: Sequence[AgentStatus], now: float) -> bool:
     waits = awaited(row, request, store.awaited_by(row, request), agents, now)
     reason = reason_to_give_up(row, request, waits, now)
     if reason:
@@ -148,7 +148,7 @@ def _is_given_up(store: Store, row: Row, request: Request, agents: Sequence[Agen
     return bool(reason)
 
 
-def is_lost(row: Row, now: float, takeover: str = "") -> bool:
+def is_lost(row: SessionRecord, now: float, takeover: str = "") -> bool:
     """Whether no controller works on a session any more. ``takeover`` is the launch of one that is known to be gone.
 
     A lease that ends far in the future was given while the clock of this host was wrong.
@@ -166,7 +166,7 @@ def text_of(holder: Json) -> str:
     return json.dumps(holder, sort_keys=True)
 
 
-def removable(store: Store, agents: Sequence[Agent]) -> Tuple[str, ...]:
+def removable(store: Store, agents: Sequence[AgentStatus]) -> Tuple[str, ...]:
     """Ended sessions that still have a container or a network on an agent.
 
     A session that another store has repaired after its end is not among them: what it has runs.
@@ -177,13 +177,13 @@ def removable(store: Store, agents: Sequence[Agent]) -> Tuple[str, ...]:
     return tuple(sorted(set(ends) - running))
 
 
-def _sessions_on(agent: Agent) -> Iterator[str]:
+def _sessions_on(agent: AgentStatus) -> Iterator[str]:
     yield from agent.network_sessions
     for container in agent.containers:
         yield container.session
 
 
-def expired(store: Store, agents: Iterable[Agent], now: float, days: int) -> List[str]:
+def expired(store: Store, agents: Iterable[AgentStatus], now: float, days: int) -> List[str]:
     """The sessions that ended more than ``days`` ago. It stays if an agent has a part of it, or another waits for it."""
     if not days:
         return []

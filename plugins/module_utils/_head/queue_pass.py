@@ -14,14 +14,14 @@ from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
 from .._shared import states
 from .._shared.codec import Json
-from .._shared.documents.report import Agent
+from .._shared.documents.report import AgentStatus
 from .._shared.errors import ComputeError, ConflictError
 from .._shared.exits import failed_apps, failed_roles, limit_reached, what_happened
 from .._shared.planning.placement import Shortfall
 from .listing import list_sessions
 from .maintenance import LONGEST_LEASE, is_lost, keep_pass, text_of
-from .scheduling_queue import Context, Turns, with_start
-from .session_record import Row, read_holder
+from .scheduling_queue import Context, QueueSnapshot, with_start
+from .session_record import SessionRecord, read_holder
 from .store import Store
 from .transitions import catch_up
 
@@ -33,8 +33,8 @@ _MOST_ESTIMATES = 20
 class Round:
     """The sessions of the owner that fit, and those that wait, first to last. ``is_last``: none fits, and the pass has ended."""
 
-    fitting: Tuple[Row, ...] = ()
-    waiting: Tuple[Row, ...] = ()
+    fitting: Tuple[SessionRecord, ...] = ()
+    waiting: Tuple[SessionRecord, ...] = ()
     is_last: bool = False
 
 
@@ -62,7 +62,7 @@ def end(store: Store, owner: str, holder: Json) -> None:
 def decide(store: Store, owner: str, tried: Collection[str], context: Context) -> Round:
     """Decide about the whole queue; ``tried`` are the sessions that this pass has tried to launch."""
     catch_up(store, context.agents, context.site, context.now)
-    turns = Turns(store, context)
+    turns = QueueSnapshot(store, context)
     fitting, waiting = _split(turns, owner, tried, _of_others(store, turns, context))
     for row, reason in waiting:
         if row.reason != reason:
@@ -78,7 +78,7 @@ def decide(store: Store, owner: str, tried: Collection[str], context: Context) -
     return Round(tuple(fitting), (*damaged, *(row for row, _reason in waiting)), is_last)
 
 
-def _of_others(store: Store, turns: Turns, context: Context) -> Dict[str, str]:
+def _of_others(store: Store, turns: QueueSnapshot, context: Context) -> Dict[str, str]:
     """Why this login does not launch a session, by the ID of the session: it is launched by the login that has requested it."""
     known = {identity: store.requester(identity) for identity in turns.rows}
     return {
@@ -89,10 +89,10 @@ def _of_others(store: Store, turns: Turns, context: Context) -> Dict[str, str]:
 
 
 def _split(
-    turns: Turns, owner: str, tried: Collection[str], others: Mapping[str, str]
-) -> Tuple[List[Row], List[Tuple[Row, str]]]:
+    turns: QueueSnapshot, owner: str, tried: Collection[str], others: Mapping[str, str]
+) -> Tuple[List[SessionRecord], List[Tuple[SessionRecord, str]]]:
     """The sessions of an owner that fit, and those that wait, with their reasons. ``others`` were requested by other logins."""
-    fitting: List[Row] = []
+    fitting: List[SessionRecord] = []
     reasons: Dict[str, str] = {}
     for entry, outcome in turns.now():
         row = turns.rows[entry.id]
@@ -122,7 +122,7 @@ _UNHEALTHY = "unhealthy: "
 _WHOLE, _WELL = "every container runs again", "apps and commands run again"
 
 
-def note_degraded(store: Store, agents: Sequence[Agent], owner: str, now: float) -> List[Row]:
+def note_degraded(store: Store, agents: Sequence[AgentStatus], owner: str, now: float) -> List[SessionRecord]:
     """Note which sessions of an owner lack containers, apps or commands of roles, and which no longer do; returns those that newly do.
 
     A session that another controller repairs, that has a result, or that ends by itself is not noted. The command of main1 that

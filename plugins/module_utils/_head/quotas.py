@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from .._shared.codec import Json, picked
+from .._shared.codec import Json, subset
 from .._shared.documents.plan import Resources
-from .._shared.documents.report import Agent
+from .._shared.documents.report import AgentStatus
 from .._shared.planning.policy import Limits, SitePolicy
-from .._shared.planning.policy_rules import QUOTAS, Use, shown, use_of
+from .._shared.planning.policy_rules import QUOTAS, Use, shown_limit, use_of
 from .._shared.text.table import table
-from .session_record import Row
+from .session_record import SessionRecord
 
 # The ID of a session, its owner, and what it holds.
 SessionUse = Tuple[str, str, Use]
@@ -22,7 +22,7 @@ SessionUse = Tuple[str, str, Use]
 _RULES = tuple(one.name for one in fields(Limits) if one.name not in QUOTAS)
 
 
-def uses(rows: Iterable[Row], agents: Sequence[Agent]) -> List[SessionUse]:
+def uses(rows: Iterable[SessionRecord], agents: Sequence[AgentStatus]) -> List[SessionUse]:
     """What each of these sessions holds: by its plan, or by the labels of its containers if it has none."""
     return [(row.id, row.owner, Use.of_resources(_resources(row, agents))) for row in rows]
 
@@ -43,7 +43,7 @@ def quota_entries(policy: SitePolicy, use: Mapping[str, Use]) -> List[Json]:
         _entry("owner", owner, use.get(owner, Use()), {q: policy.quota(owner, q) for q in QUOTAS}) for owner in owners
     ]
     for name, group in sorted(policy.groups.items()):
-        found.append(_entry("group", name, use_of(use, group.owners), picked(group.limits, *QUOTAS)))
+        found.append(_entry("group", name, use_of(use, group.owners), subset(group.limits, *QUOTAS)))
     return found
 
 
@@ -51,7 +51,7 @@ def _entry(kind: str, name: str, use: Use, quota: Mapping[str, Any]) -> Json:
     return {"kind": kind, "name": name, "used": asdict(use), "allowed": quota}
 
 
-def _resources(row: Row, agents: Iterable[Agent]) -> Iterable[Resources]:
+def _resources(row: SessionRecord, agents: Iterable[AgentStatus]) -> Iterable[Resources]:
     if row.plan:
         return [container.resources for container in row.plan.containers]
     return [one.resources for agent in agents for one in agent.containers if one.session == row.id]
@@ -67,8 +67,8 @@ def policy_lines(policy: SitePolicy, found: Sequence[Json]) -> List[str]:
 
 def _of_quota(entry: Json, name: str) -> str:
     allowed = entry["allowed"][name]
-    used = shown(name, entry["used"][name])
-    return used if allowed is None else f"{used} of {shown(name, allowed)}"
+    used = shown_limit(name, entry["used"][name])
+    return used if allowed is None else f"{used} of {shown_limit(name, allowed)}"
 
 
 def _rules(policy: SitePolicy) -> List[str]:

@@ -16,7 +16,7 @@ from typing import Sequence, Tuple
 from .._shared import label
 from .._shared.constants import HOST
 from .._shared.documents.plan import Container, Plan
-from .._shared.documents.report import Agent
+from .._shared.documents.report import AgentStatus
 from .._shared.errors import ConflictError, StateError
 from .._shared.planning.allocation import Allocation, check_folders
 from .._shared.planning.placement import Placement, Shortfall, host_places, rdma_places
@@ -24,16 +24,16 @@ from .._shared.planning.policy_rules import check_policy, over_quota
 from .._shared.planning.request import Request
 from .._shared.planning.resizing import check_subnet, growth_demand, resized
 from .quotas import by_owner, uses
-from .scheduling_queue import Context, Turns
-from .session_record import Row, with_former
+from .scheduling_queue import Context, QueueSnapshot
+from .session_record import SessionRecord, with_former
 from .store import Store
 
 
-def change_size(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Plan:
+def change_size(store: Store, row: SessionRecord, plan: Plan, request: Request, context: Context) -> Plan:
     """The plan in the sizes of the request, recorded under a lease. Raises a ComputeError if what is added has no place."""
     present = plan.session.sizes
     former = row.former_sizes or present
-    room = _without_strangers(row, plan, context)
+    room = _without_orphans(row, plan, context)
     added = _placed(store, row, plan, request, room) if _grows(present, request) else None
     row.plan = resized(
         plan,
@@ -50,7 +50,9 @@ def change_size(store: Store, row: Row, plan: Plan, request: Request, context: C
     return row.plan
 
 
-def strangers(row: Row, plan: Plan, agents: Sequence[Agent], added: Sequence[str] = ()) -> Tuple[Tuple[str, str], ...]:
+def strangers(
+    row: SessionRecord, plan: Plan, agents: Sequence[AgentStatus], added: Sequence[str] = ()
+) -> Tuple[Tuple[str, str], ...]:
     """The hostname and the agent of each container of the session that its plan does not have.
 
     A change that was interrupted may have left a container with the name of one that is added, in another place or form.
@@ -77,7 +79,7 @@ _ON_LOST = {
 }
 
 
-def check_reachable(row: Row, plan: Plan, containers: Sequence[Container], context: Context) -> None:
+def check_reachable(row: SessionRecord, plan: Plan, containers: Sequence[Container], context: Context) -> None:
     """A container is restored on its own agent only."""
     reachable = {agent.name for agent in context.agents if agent.reachable}
     lost = sorted({container.agent for container in containers} - reachable)
@@ -89,7 +91,7 @@ def check_reachable(row: Row, plan: Plan, containers: Sequence[Container], conte
         f"with terminate.yml{advice}.", lost[0])  # fmt: skip
 
 
-def _without_strangers(row: Row, plan: Plan, context: Context) -> Context:
+def _without_orphans(row: SessionRecord, plan: Plan, context: Context) -> Context:
     """The agents without the containers of the session that are removed before others are added."""
     gone = strangers(row, plan, context.agents)
     agents = []
@@ -113,7 +115,7 @@ def _described(former: Sequence[int], request: Request) -> str:
     return ", ".join(changes)
 
 
-def _placed(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Placement:
+def _placed(store: Store, row: SessionRecord, plan: Plan, request: Request, context: Context) -> Placement:
     """The place of the containers that are added, behind all sessions that come before a new one in the queue."""
     check_policy(context.site, request)
     check_subnet(request, plan)
@@ -124,7 +126,7 @@ def _placed(store: Store, row: Row, plan: Plan, request: Request, context: Conte
         allocation = Allocation(store.held_plans(), context.agents)
         agents = (replace(agent, ports=tuple(allocation.ports_taken_on(agent.name))) for agent in context.agents)
         context = replace(context, agents=tuple(agents))
-    turns = Turns(store, context, [(own, request)], {row.id: demand})
+    turns = QueueSnapshot(store, context, [(own, request)], {row.id: demand})
     reason = over_quota(context.site, by_owner(uses(store.holding(), context.agents), {row.id}), request)
     found = turns.outcome(row.id)
     if reason or isinstance(found, Shortfall):

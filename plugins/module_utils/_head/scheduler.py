@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Collection, List, Mapping, Tuple
 
 from .._shared import states
-from .._shared.codec import Json, picked
+from .._shared.codec import Json, subset
 from .._shared.constants import HOST
 from .._shared.documents.condition import as_planned
 from .._shared.documents.plan import Container, Plan
@@ -26,7 +26,7 @@ from .._shared.planning.plan import PlanInputs, build_plan, mtu_for, relaunched
 from .._shared.planning.policy import OWN, SitePolicy
 from .._shared.planning.policy_rules import check_policy, check_waiting, in_permitted_group, permitted_folders
 from .._shared.planning.request import Request
-from .._shared.planning.request_checks import check_group
+from .._shared.planning.request_checks import check_resource_group
 from .._shared.planning.resizing import added_since, is_resize
 from .._shared.planning.role_placement import never_fits
 from .adoption import rebuilt_plan
@@ -35,8 +35,8 @@ from .listing import Observed
 from .losses import Moves, note_nodes, relocated, to_clean
 from .maintenance import is_lost, removable
 from .resizing import affected, change_size, check_reachable, strangers
-from .scheduling_queue import Context, Turns, with_start
-from .session_record import Row, shown_holder, with_former
+from .scheduling_queue import Context, QueueSnapshot, with_start
+from .session_record import SessionRecord, shown_holder, with_former
 from .store import Store
 from .transitions import catch_up, note_restart
 from .usage import capacity_left
@@ -59,7 +59,7 @@ class Decision:
     """
 
     verdict: str
-    session: Row
+    session: SessionRecord
     plan: Plan | None = None
     reason: str = ""
     missing: Tuple[str, ...] = ()
@@ -99,7 +99,7 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
         _check_kept(store, request, context)
         check_policy(context.site, request)
         for part in request.parts:
-            check_group(part.group, [group for agent in context.agents for group in agent.groups])
+            check_resource_group(part.group, [group for agent in context.agents for group in agent.groups])
         row = _enqueue(store, request, context)
     else:
         _check_requester(store, row, context)
@@ -111,7 +111,7 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     return replace(decision, is_new=is_new, remove=removable(store, context.agents))
 
 
-def _existing(store: Store, row: Row, request: Request, context: Context) -> Decision | None:
+def _existing(store: Store, row: SessionRecord, request: Request, context: Context) -> Decision | None:
     """What to do about a session of that name that is past PENDING; None when the name is free again."""
     if row.state in states.LAUNCHING or row.state == states.TERMINATING:
         if row.state == states.TERMINATING and row.holder is None:
@@ -151,7 +151,7 @@ def _existing(store: Store, row: Row, request: Request, context: Context) -> Dec
 
 def _repaired(
     store: Store,
-    row: Row,
+    row: SessionRecord,
     plan: Plan,
     decision: Decision,
     request: Request,
@@ -190,7 +190,7 @@ def _failed_apps(plan: Plan, observed: Observed) -> Tuple[str, ...]:
     return tuple(app["name"] for one in own for app in one.data.get("apps") or () if app["state"] == "failed")
 
 
-def _running_plan(store: Store, row: Row, request: Request, context: Context) -> Plan:
+def _running_plan(store: Store, row: SessionRecord, request: Request, context: Context) -> Plan:
     """The plan of a running session, once the request has proved to be the one that it was made from."""
     if row.request is not None and row.plan is not None:
         if not is_resize(row.request, request) and not is_next_command(row.request, request):
@@ -204,9 +204,9 @@ def _running_plan(store: Store, row: Row, request: Request, context: Context) ->
     return row.plan
 
 
-def _with_limits(store: Store, row: Row, plan: Plan, request: Request, site: SitePolicy) -> Plan:
+def _with_limits(store: Store, row: SessionRecord, plan: Plan, request: Request, site: SitePolicy) -> Plan:
     """The plan with the limits of the request, which may differ from those that the session was launched with."""
-    limits = picked(request, *LIMITS)
+    limits = subset(request, *LIMITS)
     limited = replace(plan, session=replace(plan.session, **limits))
     if limited != plan and row.request is not None:
         check_policy(site, request)
@@ -215,7 +215,7 @@ def _with_limits(store: Store, row: Row, plan: Plan, request: Request, site: Sit
     return limited
 
 
-def _check_same(row: Row, request: Request) -> None:
+def _check_same(row: SessionRecord, request: Request) -> None:
     """A session is launched by the request that it was recorded with, and by no other."""
     names = row.request.differences(request) if row.request else []
     if row.state == states.RUNNING and request.roles:
@@ -225,7 +225,7 @@ def _check_same(row: Row, request: Request) -> None:
         raise InputError("session_name", row.name, rule % (row.state, ", ".join(names)))
 
 
-def _check_requester(store: Store, row: Row, context: Context) -> None:
+def _check_requester(store: Store, row: SessionRecord, context: Context) -> None:
     """A waiting session gets the keys, secrets and quota of its owner only from the login that has requested it."""
     known = store.requester(row.id)
     if known is not None and known.uid != context.requester.uid:
@@ -244,8 +244,8 @@ def _check_kept(store: Store, request: Request, context: Context) -> None:
     raise InputError("session_name", request.name, rule % whose)
 
 
-def _enqueue(store: Store, request: Request, context: Context) -> Row:
-    row = Row(
+def _enqueue(store: Store, request: Request, context: Context) -> SessionRecord:
+    row = SessionRecord(
         id=str(uuid.uuid4()),
         name=request.name,
         owner=request.owner,
@@ -259,11 +259,11 @@ def _enqueue(store: Store, request: Request, context: Context) -> Row:
     return row
 
 
-def _take_turn(store: Store, row: Row, request: Request, context: Context, is_new: bool) -> Decision:
+def _take_turn(store: Store, row: SessionRecord, request: Request, context: Context, is_new: bool) -> Decision:
     """Place the session if it is its turn. A session that cannot be launched is recorded only if it was queued."""
     if is_new and (context.refuses_impossible or context.site.queue.refuse_impossible):
         _check_possible(request, context)
-    turns = Turns(store, context, [(row, request)])
+    turns = QueueSnapshot(store, context, [(row, request)])
     placement = turns.outcome(row.id)
     if isinstance(placement, Shortfall):
         if placement.is_final and not placement.is_impossible and is_new:
@@ -295,13 +295,13 @@ def _check_possible(request: Request, context: Context) -> None:
         raise EngineError(text % (request.name, never, "ask for less, or add agents"))
 
 
-def _wait(store: Store, row: Row, reason: str) -> Decision:
+def _wait(store: Store, row: SessionRecord, reason: str) -> Decision:
     row.reason = reason
     store.save(row)
     return Decision("pending", row, reason=reason)
 
 
-def _give_up(store: Store, row: Row, error: ComputeError, now: float) -> Decision:
+def _give_up(store: Store, row: SessionRecord, error: ComputeError, now: float) -> Decision:
     """A queued session that has room and cannot be launched.
 
     It keeps waiting for what other sessions hold (ports, subnets), and fails for what it lacks itself (a folder).
@@ -312,7 +312,9 @@ def _give_up(store: Store, row: Row, error: ComputeError, now: float) -> Decisio
     return Decision("failed", row, reason=error.message)
 
 
-def _planned(row: Row, request: Request, placement: Placement, allocation: Allocation, context: Context) -> Plan:
+def _planned(
+    row: SessionRecord, request: Request, placement: Placement, allocation: Allocation, context: Context
+) -> Plan:
     ports = allocation.ports(request, placement.agents)
     inputs = PlanInputs(
         session_id=row.id,
@@ -333,7 +335,7 @@ def _planned(row: Row, request: Request, placement: Placement, allocation: Alloc
     return build_plan(request, inputs)
 
 
-def _held(row: Row) -> str:
+def _held(row: SessionRecord) -> str:
     doing = {states.TERMINATING: "ended", states.RUNNING: "repaired"}.get(row.state, "launched")
     return f"session {row.name} is being {doing} by {shown_holder(row.holder)}"
 
@@ -348,12 +350,12 @@ def is_next_command(former: Request, request: Request) -> bool:
     return bool(names and former.command and request.command) and set(names) <= set(_FIELDS)
 
 
-def with_next_command(store: Store, row: Row, plan: Plan, request: Request, context: Context) -> Plan:
+def with_next_command(store: Store, row: SessionRecord, plan: Plan, request: Request, context: Context) -> Plan:
     """The plan with the command of the request. A StateError while the former command runs.
 
     The result of the former command goes into the history, and the session has none until the next command has ended.
     """
-    wanted = picked(request, *_FIELDS)
+    wanted = subset(request, *_FIELDS)
     if row.request is None or not is_next_command(row.request, request):
         return plan
     former = row.running_command(context.agents)
@@ -370,7 +372,7 @@ def with_next_command(store: Store, row: Row, plan: Plan, request: Request, cont
     return row.plan
 
 
-def _note_former(store: Store, row: Row, former: Json | None, now: float) -> None:
+def _note_former(store: Store, row: SessionRecord, former: Json | None, now: float) -> None:
     """Record the end of a command that no playbook has waited for."""
     if former is None or former["exit_code"] is None:
         return

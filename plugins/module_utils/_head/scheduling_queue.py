@@ -11,7 +11,7 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, Sequence, Set
 
 from .._shared.codec import Json
 from .._shared.documents.plan import Plan
-from .._shared.documents.report import Agent
+from .._shared.documents.report import AgentStatus
 from .._shared.errors import ComputeError
 from .._shared.planning.allocation import Allocation
 from .._shared.planning.capacity import Demand
@@ -19,12 +19,12 @@ from .._shared.planning.fair_share import decayed_use, fairness
 from .._shared.planning.placement import Placement, Shortfall
 from .._shared.planning.policy import QueueRules, SitePolicy
 from .._shared.planning.policy_rules import Use, check_policy, over_quota
-from .._shared.planning.queue import Policy, QueueEntry, Turn, in_order, take_turns
+from .._shared.planning.queue import Policy, QueueEntry, Turn, by_priority, schedule
 from .._shared.planning.request import Request
 from .dependencies import awaited
 from .policy_file import read_policy
 from .quotas import by_owner, uses
-from .session_record import Requester, Row
+from .session_record import Requester, SessionRecord
 from .store import Store
 from .usage import capacity_left
 
@@ -40,7 +40,7 @@ class Context:
     agents of the session are fenced: it may move. ``requester`` is the login of this process on the head.
     """
 
-    agents: Tuple[Agent, ...]
+    agents: Tuple[AgentStatus, ...]
     holder: Json
     now: float
     policy: Policy = field(default_factory=Policy)
@@ -71,7 +71,7 @@ class Context:
 _MOST_ENDS = 20
 
 
-class Turns:
+class QueueSnapshot:
     """The queue of all owners during one decision: read from the store once, and decided for now and for later.
 
     ``asked`` are sessions that are asked for now, with requests that may differ from those in the queue. One that runs may ask for
@@ -82,7 +82,7 @@ class Turns:
         self,
         store: Store,
         context: Context,
-        asked: Sequence[Tuple[Row, Request]] = (),
+        asked: Sequence[Tuple[SessionRecord, Request]] = (),
         demands: Mapping[str, Demand] | None = None,
     ) -> None:
         self._context, self._ends = context, store.ends_on(context.agents)
@@ -140,7 +140,12 @@ class Turns:
                 return
 
     def _decided(
-        self, agents: Sequence[Agent], plans: Sequence[Plan], allocation: Allocation, now: float, ended: Collection[str]
+        self,
+        agents: Sequence[AgentStatus],
+        plans: Sequence[Plan],
+        allocation: Allocation,
+        now: float,
+        ended: Collection[str],
     ) -> Iterator[Turn]:
         free = capacity_left(agents, self._ends, plans)
         # Sessions that room is kept for count as well.
@@ -166,13 +171,13 @@ class Turns:
             return True
 
         entries, policy = self._entries.values(), self._context.policy
-        return take_turns(entries, agents, free, policy, now, can_start, held, is_permitted)
+        return schedule(entries, agents, free, policy, now, can_start, held, is_permitted)
 
 
-def turns(store: Store, agents: Sequence[Agent], rules: QueueRules, now: float) -> List[str]:
+def turns(store: Store, agents: Sequence[AgentStatus], rules: QueueRules, now: float) -> List[str]:
     """The IDs of the sessions of all owners that wait, in the order in which decisions take them."""
     entries = _entries(store, store.waiting(), (), agents, rules, now).values()
-    return [entry.id for entry in in_order(entries, rules, now)]
+    return [entry.id for entry in by_priority(entries, rules, now)]
 
 
 def with_start(reason: str, start: float | None) -> str:
@@ -194,9 +199,9 @@ def _latest_end(plan: Plan, changed: float) -> float:
 
 def _entries(
     store: Store,
-    waiting: Sequence[Tuple[Row, Request]],
-    asked: Sequence[Tuple[Row, Request]],
-    agents: Sequence[Agent],
+    waiting: Sequence[Tuple[SessionRecord, Request]],
+    asked: Sequence[Tuple[SessionRecord, Request]],
+    agents: Sequence[AgentStatus],
     rules: QueueRules,
     now: float,
 ) -> Dict[str, QueueEntry]:

@@ -13,10 +13,10 @@ from functools import lru_cache, partial
 from ipaddress import ip_network
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple, Type
 
-from .._shared.codec import Document, Json, picked
+from .._shared.codec import Document, Json, subset
 from .._shared.documents.plan import Plan, Resources, Session
-from .._shared.documents.report import Agent, ObservedContainer
-from .._shared.documents.schema import ID, Rule, Whole, a_line, a_number, fault, or_none
+from .._shared.documents.report import AgentStatus, ObservedContainer
+from .._shared.documents.schema import ID, Required, Rule, a_line, a_number, fault, or_none
 from .._shared.planning.capacity import held_in_all
 from .._shared.planning.request import Request
 from .._shared.states import PENDING
@@ -79,9 +79,9 @@ _NUMBERS, _FAR = ("priority", "lease", "created", "changed"), 1e11
 # The key of a holder with the sizes before a growth.
 _FORMER = "former_sizes"
 _HOLDER = or_none({**dict.fromkeys(("host", "machine", "user", "start"), a_line), "pid": ID, _FORMER: [ID]})
-_AMOUNTS = Whole(millicpus=a_number, memory=a_number, gpus=a_number)
-_MEASURED = Whole(millicpus=a_number, memory=a_number, gpu_percent=or_none(a_number))
-_SAMPLE = Whole(time=a_number, capacity=_AMOUNTS, used=_AMOUNTS, measured=_MEASURED, live=ID, waiting=ID)
+_AMOUNTS = Required(millicpus=a_number, memory=a_number, gpus=a_number)
+_MEASURED = Required(millicpus=a_number, memory=a_number, gpu_percent=or_none(a_number))
+_SAMPLE = Required(time=a_number, capacity=_AMOUNTS, used=_AMOUNTS, measured=_MEASURED, live=ID, waiting=ID)
 # For a session that waits with a request that cannot be used. A launch records the request again.
 REMEDY = "launch it again by the same variables, or end it with terminate.yml"
 _UNREADABLE = "its request in the store is damaged: " + REMEDY
@@ -158,7 +158,7 @@ class Requester(NamedTuple):
 
 
 @dataclass
-class Row:
+class SessionRecord:
     """A session as the store holds it.
 
     ``lease`` is the time, in seconds since the epoch, until which the controller in ``holder`` may launch, repair or end
@@ -196,14 +196,14 @@ class Row:
         """The sizes before a growth that has not ended; none if the session does not grow."""
         return tuple((self.holder or {}).get(_FORMER) or ())
 
-    def main_on(self, agents: Iterable[Agent]) -> Tuple[str, ObservedContainer | None]:
+    def main_on(self, agents: Iterable[AgentStatus]) -> Tuple[str, ObservedContainer | None]:
         """The agent of main1, and main1 as its engine reports it."""
         planned = self.plan.main.agent if self.plan else ""
         known = [agent for agent in agents if planned in ("", agent.name)]
         mine = ((agent.name, one) for agent in known for one in agent.containers if one.session == self.id)
         return next(((name, one) for name, one in mine if one.hostname == "main1"), (planned, None))
 
-    def running_command(self, agents: Iterable[Agent]) -> Json | None:
+    def running_command(self, agents: Iterable[AgentStatus]) -> Json | None:
         """The state of the batch command; None if main1 does not run, and the command with it."""
         main = self.main_on(agents)[1]
         found: Json | None = main.data.get("batch") if main is not None and main.state == "running" else None
@@ -212,20 +212,20 @@ class Row:
     def to_json(self) -> Json:
         """The session as results show it; the request and the plan are documents of their own."""
         names = "id name owner state result reason priority launch holder created changed"
-        return {**picked(self, *names.split()), "group": self.resource_group}
+        return {**subset(self, *names.split()), "group": self.resource_group}
 
 
 # What a document of another form raises.
 _UNUSABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 # The columns of the table of sessions.
-COLUMNS = tuple(one.name for one in fields(Row) if one.name != "history")
+COLUMNS = tuple(one.name for one in fields(SessionRecord) if one.name != "history")
 
 
 # The columns with documents that another release may have written.
 DOCUMENTS = ("request", "plan")
 
 
-def stays(row: Row, name: str, text: str) -> bool:
+def stays(row: SessionRecord, name: str, text: str) -> bool:
     """Whether the text of a document stays in the store. A session that waits again has no plan any more."""
     value = getattr(row, name)
     if value is None:
@@ -247,7 +247,7 @@ def amounts(booked: Iterable[Resources]) -> Json:
     return {"millicpus": millicpus, "memory": memory, "gpus": round(gpus, 3)}
 
 
-def values_of(row: Row) -> Tuple[Any, ...]:
+def values_of(row: SessionRecord) -> Tuple[Any, ...]:
     documents = {
         "request": row.request.to_json() if row.request else None,
         "plan": row.plan.to_json() if row.plan else None,
@@ -258,7 +258,7 @@ def values_of(row: Row) -> Tuple[Any, ...]:
     )
 
 
-def row_of(values: Any) -> Row:
+def row_of(values: Any) -> SessionRecord:
     pairs = dict(zip(COLUMNS, values))
     for name in _NUMBERS:
         if not isinstance(pairs[name], (int, float)) or not abs(pairs[name]) < _FAR:
@@ -273,11 +273,11 @@ def row_of(values: Any) -> Row:
         pairs["lease"] = 0.0
     if pairs["state"] == PENDING and pairs["request"] is None:
         pairs["reason"] = _UNREADABLE
-    return Row(**pairs)
+    return SessionRecord(**pairs)
 
 
 @dataclass(frozen=True)
-class End:
+class Termination:
     """The end of a session: when this store recorded it, and every launch and repair that this store knows of it."""
 
     time: float

@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Dict, Iterable, List, Sequence, Tuple
 
 from .._shared import states
-from .._shared.codec import Json, picked
+from .._shared.codec import Json, subset
 from .._shared.constants import RELOCATE, RESTART_ALL
 from .._shared.documents.plan import Plan, Port
-from .._shared.documents.report import Agent, ObservedContainer
+from .._shared.documents.report import AgentStatus, ObservedContainer
 from .._shared.documents.topology import kept_apps
 from .._shared.exits import OTHERWISE, UP, failed_apps, limit_reached
 from .._shared.planning.request import PRIVATE_FIELDS
-from .session_record import Row
+from .session_record import SessionRecord
 
 # Values of session_on_failure with which a pass repairs a session.
 HEALING = ("restart", RESTART_ALL)
@@ -23,18 +23,18 @@ HEALING = ("restart", RESTART_ALL)
 _PAUSE = 15
 
 
-def details(row: Row, size: int, containers: Sequence[Json], agents: Sequence[Agent]) -> Json:
+def details(row: SessionRecord, size: int, containers: Sequence[Json], agents: Sequence[AgentStatus]) -> Json:
     """The keys of the same names in a list, for a session of this size and these containers."""
     return {
         "kind": "compute" if size == 1 else "cluster",
-        "started": started(row),
+        "started": started_containers(row),
         "apps": _apps(row, agents),
         "folders": _folders(row),
         "measured": _sum_of(container.get("measured") for container in containers),
     }
 
 
-def started(row: Row) -> float | None:
+def started_containers(row: SessionRecord) -> float | None:
     """When the session became RUNNING, or None if it never did. Of an adopted session, when its containers were created."""
     times = [
         float(entry["time"])
@@ -51,7 +51,7 @@ def time_left(session: Json, now: float) -> float | None:
     return max(0.0, round(float(session["ends"]) - now, 3))
 
 
-def is_overdue(row: Row, now: float) -> bool:
+def is_overdue(row: SessionRecord, now: float) -> bool:
     """Whether a running session has outlived its lifetime: what keeps it in the containers can be stopped by root there."""
     session, has_lifetime = row.settings, row.state == states.RUNNING and bool(row.settings.lifetime)
     return has_lifetime and now > session.began + session.lifetime + session.grace + _PAUSE
@@ -79,7 +79,7 @@ def finished_sessions(sessions: Sequence[Json]) -> List[Json]:
     ]
 
 
-def healing_sessions(sessions: Sequence[Json]) -> List[Json]:
+def sessions_to_repair(sessions: Sequence[Json]) -> List[Json]:
     """The sessions that schedule.yml repairs: they have lost containers or apps, ask for them, and all of their agents answer."""
     return [
         session
@@ -110,7 +110,7 @@ def _is_finished(session: Json) -> bool:
     return is_over or is_done or (session["on_failure"] == "terminate" and has_failed)
 
 
-def _apps(row: Row, agents: Sequence[Agent]) -> List[Json]:
+def _apps(row: SessionRecord, agents: Sequence[AgentStatus]) -> List[Json]:
     """The apps that run now, each with the address at which a user reaches it.
 
     A port without a program of PID 1 counts as an app. While a container does not run, its apps are listed as they were launched.
@@ -131,7 +131,7 @@ def _apps(row: Row, agents: Sequence[Agent]) -> List[Json]:
     ] + (_of_roles(row.plan, agents) if row.plan else [])
 
 
-def _of_roles(plan: Plan, agents: Iterable[Agent]) -> List[Json]:
+def _of_roles(plan: Plan, agents: Iterable[AgentStatus]) -> List[Json]:
     """The apps of other containers than main1, which publish no port."""
     ended = ended_apps(plan, agents)
     return [
@@ -141,7 +141,7 @@ def _of_roles(plan: Plan, agents: Iterable[Agent]) -> List[Json]:
     ]
 
 
-def ended_apps(plan: Plan, agents: Iterable[Agent]) -> List[str]:
+def ended_apps(plan: Plan, agents: Iterable[AgentStatus]) -> List[str]:
     """The apps of roles that their containers, which run, keep no more: they were removed."""
     own = [((one.agent, one.id), app.name) for one, app in kept_apps(plan) if one.rank]
     # Few sessions have such apps: a list of many sessions looks at the containers of all agents for these alone.
@@ -155,7 +155,7 @@ def ended_apps(plan: Plan, agents: Iterable[Agent]) -> List[str]:
     return [name for place, name in own if name not in kept.get(place, (name,))]
 
 
-def _published(row: Row, ports: Sequence[Port], main: ObservedContainer | None) -> Dict[str, Tuple[str, int]]:
+def _published(row: SessionRecord, ports: Sequence[Port], main: ObservedContainer | None) -> Dict[str, Tuple[str, int]]:
     """The apps by name, each with the address and the port that are published for it; an empty text and 0 for none."""
     found = {port.name: (port.host_ip, port.host_port) for port in ports if port.name != "ssh"}
     kept = main.data.get("apps") if main is not None and main.state == "running" else None
@@ -168,10 +168,10 @@ def _published(row: Row, ports: Sequence[Port], main: ObservedContainer | None) 
     return {**staying, **{name: relays.get(name, staying.get(name, ("", 0))) for name in sorted(running)}}
 
 
-def _folders(row: Row) -> List[Json] | None:
+def _folders(row: SessionRecord) -> List[Json] | None:
     """The data folders; None if neither the plan nor the request is known."""
     known = row.plan.session if row.plan else row.request
-    return [picked(mount, "source", "target", "mode") for mount in known.mounts] if known else None
+    return [subset(mount, "source", "target", "mode") for mount in known.mounts] if known else None
 
 
 def _sum_of(measured: Iterable[Json | None]) -> Json | None:

@@ -31,24 +31,24 @@ def state_dir(wanted: str | None) -> str:
     return os.path.expanduser(wanted) if wanted else STATE_DIR
 
 
-def is_shared(entry: os.stat_result) -> bool:
+def is_shared_store(entry: os.stat_result) -> bool:
     """Whether a folder is for its group and for no other user."""
     return stat.S_IMODE(entry.st_mode) & (SHARED | 0o007) == SHARED
 
 
 def file_mode(folder: os.stat_result) -> int:
     """The mode of a file in the folder."""
-    return 0o660 if is_shared(folder) else 0o600
+    return 0o660 if is_shared_store(folder) else 0o600
 
 
-def prepare(folder: str, path: str) -> None:
+def prepare_directory(folder: str, path: str) -> None:
     """Create the file of the store, for this user alone or for the group of the folder.
 
     Neither may be a link, which could lead root to write elsewhere. An existing folder keeps its mode, because other users may
     need it (``/tmp``, ``/srv``).
     """
     entry = _folder(folder)
-    if not is_shared(entry) and stat.S_IMODE(entry.st_mode) & 0o077 and not _is_ours(path):
+    if not is_shared_store(entry) and stat.S_IMODE(entry.st_mode) & 0o077 and not _is_ours(path):
         raise StateError(
             f"The state directory {folder} exists and is open to other users, and the store must be private: set a directory that "
             "does not exist, or that only you can read (mode 0700).", folder)  # fmt: skip
@@ -89,7 +89,7 @@ def set_rights(handle: int, folder: os.stat_result) -> None:
     status = os.fstat(handle)
     if os.geteuid() not in (0, status.st_uid):
         return
-    if is_shared(folder) and status.st_gid != folder.st_gid:
+    if is_shared_store(folder) and status.st_gid != folder.st_gid:
         os.fchown(handle, -1, folder.st_gid)
     wanted = file_mode(folder)
     if stat.S_IMODE(status.st_mode) & 0o777 != wanted:
@@ -170,9 +170,9 @@ def _folder(folder: str) -> os.stat_result:
         raise StateError(f"The state directory {folder} cannot be created: {error.strerror}.", folder) from error
     entry = os.lstat(folder)
     is_folder, is_own = stat.S_ISDIR(entry.st_mode), entry.st_uid == os.geteuid()
-    if is_folder and folder == STATE_DIR and not is_own and not is_shared(entry):
+    if is_folder and folder == STATE_DIR and not is_own and not is_shared_store(entry):
         raise _refused(folder, entry)
-    if not is_folder or not (is_own or (entry.st_uid == 0 and is_shared(entry))):
+    if not is_folder or not (is_own or (entry.st_uid == 0 and is_shared_store(entry))):
         raise StateError(
             f"The state directory {folder} is a link or belongs to another user: remove it, or set another directory.",
             folder,
@@ -187,7 +187,7 @@ def _missing(folder: str) -> StateError:
 
 def _refused(folder: str, entry: os.stat_result) -> StateError:
     """Why this user cannot use the store."""
-    if is_shared(entry):
+    if is_shared_store(entry):
         message = "The session store in %s is shared by group %s: add this user to that group, or become root."
         return StateError(message % (folder, _group_name(entry.st_gid)), folder)
     message = (
@@ -219,7 +219,7 @@ class Folder(Document):
             return cls("", -1)
         if not stat.S_ISDIR(entry.st_mode):
             raise StateError(f"The state directory {folder} is a link or no directory: remove it.", folder)
-        return cls(f"{stat.S_IMODE(entry.st_mode):04o}", entry.st_gid if is_shared(entry) else -1)
+        return cls(f"{stat.S_IMODE(entry.st_mode):04o}", entry.st_gid if is_shared_store(entry) else -1)
 
 
 def desired(folder: str, gid: int | None) -> Folder:
@@ -232,7 +232,7 @@ def desired(folder: str, gid: int | None) -> Folder:
     return Folder(f"{SHARED:04o}", gid)
 
 
-def provide(folder: str, wanted: Folder) -> None:
+def provide_directory(folder: str, wanted: Folder) -> None:
     """Create the directory, or change its mode and group."""
     try:
         make_folder(folder, wanted.gid if wanted.gid >= 0 else None)

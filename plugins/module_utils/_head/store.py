@@ -18,12 +18,12 @@ from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Se
 
 from .._shared.codec import Json
 from .._shared.documents.plan import Plan
-from .._shared.documents.report import Agent
+from .._shared.documents.report import AgentStatus
 from .._shared.errors import NotFoundError, StateError
 from .._shared.planning.capacity import held_in_all
 from .._shared.planning.fair_share import Holding
 from .._shared.planning.request import Request
-from .._shared.planning.request_validation import flaw
+from .._shared.planning.request_validation import invalid_request
 from .._shared.states import ENDED, HOLDING, LAUNCHING, LIVE, PENDING, TERMINATED, TERMINATING, check_change
 from .session_record import (
     COLUMNS,
@@ -32,16 +32,16 @@ from .session_record import (
     REMEDY,
     SCHEMA,
     VERSION,
-    End,
     Requester,
-    Row,
+    SessionRecord,
+    Termination,
     as_text,
     read_sample,
     row_of,
     stays,
     values_of,
 )
-from .state_folder import check_readable, is_filled, lock_holders, prepare
+from .state_folder import check_readable, is_filled, lock_holders, prepare_directory
 
 FILE = "sessions.db"
 # Seconds that a second operator waits for the transaction of the first.
@@ -73,7 +73,7 @@ class Store:
     def __init__(self, folder: str, read_only: bool = False) -> None:
         path = os.path.join(folder, FILE)
         if not read_only:
-            prepare(folder, path)
+            prepare_directory(folder, path)
         else:
             check_readable(folder)
             if not is_filled(path):
@@ -166,7 +166,7 @@ class Store:
         except sqlite3.DatabaseError as error:
             raise _refusal(self._path, str(error)) from error
 
-    def add(self, row: Row, now: float, reason: str) -> None:
+    def add(self, row: SessionRecord, now: float, reason: str) -> None:
         """Record a new session in its first state."""
         check_change(row.name, "", row.state)
         row.created, row.changed, row.reason = row.created or now, now, reason
@@ -176,7 +176,7 @@ class Store:
         self._record_launch(row)
         self.book(row, row.created)
 
-    def change(self, row: Row, state: str, now: float, reason: str) -> None:
+    def change(self, row: SessionRecord, state: str, now: float, reason: str) -> None:
         """Move a session to another state, with its time and reason; all of ``row`` is saved.
 
         The history of a session that waited in vain says what is wrong with its request.
@@ -191,13 +191,13 @@ class Store:
         self.save(row)
         self.book(row, now)
 
-    def note(self, row: Row, now: float, reason: str, *, is_change: bool = True) -> None:
+    def note(self, row: SessionRecord, now: float, reason: str, *, is_change: bool = True) -> None:
         """Record a reason in the history without a change of state, or with ``is_change=False`` of anything about the session."""
         self._note(row.id, now, row.state, row.state, reason)
         row.reason, row.changed = reason, now if is_change else row.changed
         self.save(row)
 
-    def save(self, row: Row) -> None:
+    def save(self, row: SessionRecord) -> None:
         """Save the row as it is, without an entry in the history.
 
         A request or a plan that cannot be used, or that has not changed, stays as it was found: another release may have written it,
@@ -210,11 +210,11 @@ class Store:
         self._db.execute(f"UPDATE session SET {pairs} WHERE id = ?", (*values.values(), row.id))
         self._record_launch(row)
 
-    def _record_launch(self, row: Row) -> None:
+    def _record_launch(self, row: SessionRecord) -> None:
         if row.plan:
             self._db.execute("INSERT OR IGNORE INTO launch VALUES (?, ?)", (row.launch, row.id))
 
-    def book(self, row: Row, now: float, *, again: bool = False) -> None:
+    def book(self, row: SessionRecord, now: float, *, again: bool = False) -> None:
         """Begin or end what a session holds in the ledger; with ``again``, it holds another amount from now on."""
         is_open = self._db.execute("SELECT 1 FROM holding WHERE session = ? AND ended IS NULL", (row.id,)).fetchone()
         if is_open and (again or row.state not in HOLDING):
@@ -224,7 +224,7 @@ class Store:
             values = (row.id, row.owner, (not again and row.plan.session.began) or now, *held)
             self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", values)
 
-    def note_requester(self, row: Row, requester: Requester) -> None:
+    def note_requester(self, row: SessionRecord, requester: Requester) -> None:
         self._db.execute("INSERT OR REPLACE INTO requester VALUES (?, ?, ?)", (row.id, *requester))
 
     def requester(self, session_id: str) -> Requester | None:
@@ -240,35 +240,35 @@ class Store:
         possible = f" AND {began} BETWEEN 0 AND 1e11 AND ifnull({ended}, 0) < 1e11"
         return [Holding._make(values) for values in self._db.execute(query + possible, (since,))]
 
-    def forget(self, row: Row) -> None:
+    def forget(self, row: SessionRecord) -> None:
         self._db.execute("UPDATE holding SET ended = ? WHERE session = ? AND ended IS NULL", (row.changed, row.id))
         for table in ("requester", "launch", "history"):
             self._db.execute(f"DELETE FROM {table} WHERE session = ?", (row.id,))
         self._db.execute("DELETE FROM session WHERE id = ?", (row.id,))
 
-    def get(self, session_id: str) -> Row | None:
+    def get(self, session_id: str) -> SessionRecord | None:
         return next(iter(self._select("id = ?", (session_id,))), None)
 
-    def find(self, name: str, owner: str) -> Row | None:
+    def find(self, name: str, owner: str) -> SessionRecord | None:
         """The live session of that name, if there is one."""
         return next(iter(self._select("name = ? AND owner = ? AND " + LIVE_ROWS, (name, owner))), None)
 
-    def need(self, session_id: str) -> Row:
+    def need(self, session_id: str) -> SessionRecord:
         row = self.get(session_id)
         if row is None:
             raise NotFoundError(f"There is no session {session_id} in the store.", session_id)
         return row
 
-    def live(self, states: Collection[str] = ()) -> List[Row]:
+    def live(self, states: Collection[str] = ()) -> List[SessionRecord]:
         """The sessions in these states, by default all that have not ended; oldest first."""
         where = f"state IN ({', '.join('?' * len(states))})" if states else LIVE_ROWS
         return self._select(where, tuple(states))
 
-    def waiting(self) -> List[Tuple[Row, Request]]:
+    def waiting(self) -> List[Tuple[SessionRecord, Request]]:
         """The sessions that wait, with their requests."""
         return [(row, row.request) for row in self.live({PENDING}) if row.request]
 
-    def holding(self) -> List[Row]:
+    def holding(self) -> List[SessionRecord]:
         """The sessions that hold what they were placed on."""
         return self.live(HOLDING)
 
@@ -280,7 +280,7 @@ class Store:
         retired = {row[0]: TERMINATED for row in self.query("SELECT id FROM retired")}
         return {**retired, **dict(self._db.execute("SELECT id, state FROM session").fetchall())}
 
-    def ends(self, session_ids: Iterable[str]) -> Dict[str, End]:
+    def ends(self, session_ids: Iterable[str]) -> Dict[str, Termination]:
         """The ends of those of these sessions that have ended, by their IDs."""
         found = {}
         ended = f"SELECT CAST(changed AS REAL) FROM session WHERE id = ? AND NOT ({LIVE_ROWS})"
@@ -288,10 +288,10 @@ class Store:
         for session_id in set(session_ids):
             for (time,) in self._db.execute(query, (session_id, session_id)).fetchall():
                 launches = self._db.execute("SELECT id FROM launch WHERE session = ?", (session_id,))
-                found[session_id] = End(time, frozenset(launch for (launch,) in launches))
+                found[session_id] = Termination(time, frozenset(launch for (launch,) in launches))
         return found
 
-    def ends_on(self, agents: Iterable[Agent]) -> Dict[str, End]:
+    def ends_on(self, agents: Iterable[AgentStatus]) -> Dict[str, Termination]:
         """The ends of the sessions that have ended and have containers on these agents."""
         return self.ends(container.session for agent in agents for container in agent.containers)
 
@@ -306,7 +306,7 @@ class Store:
 
     def select(
         self, name: str | None, owner: str | None, ended: bool, only: Iterable[str] = (), limit: int = 0
-    ) -> List[Row]:
+    ) -> List[SessionRecord]:
         """Sessions by name and owner, oldest first, with their history.
 
         ``ended`` adds those that have ended, at most the newest ``limit`` of them; 0 is no limit. ``only`` names the states.
@@ -317,7 +317,9 @@ class Store:
             row.history = self.history(row.id)
         return sorted(rows, key=lambda row: row.created)
 
-    def _matching(self, states: Collection[str], name: str | None, owner: str | None, limit: int) -> List[Row]:
+    def _matching(
+        self, states: Collection[str], name: str | None, owner: str | None, limit: int
+    ) -> List[SessionRecord]:
         """The newest sessions in these states, oldest first."""
         given = [(column, value) for column, value in (("name", name), ("owner", owner)) if value]
         # The plus keeps SQLite from sorting all sessions of a state: it reads an index by time, and stops at the limit.
@@ -328,12 +330,12 @@ class Store:
         found = self._db.execute(query % (", ".join(COLUMNS), " AND ".join(wheres)), values)
         return [_row(columns) for columns in found][::-1]
 
-    def newest(self, name: str, owner: str) -> Row | None:
+    def newest(self, name: str, owner: str) -> SessionRecord | None:
         """The session of a name: the live one, or else the one that ended last."""
         rows = self.select(name, owner, ended=True, limit=1)
         return rows[-1] if rows else None
 
-    def awaited_by(self, row: Row, request: Request) -> Dict[str, Row | None]:
+    def awaited_by(self, row: SessionRecord, request: Request) -> Dict[str, SessionRecord | None]:
         """The sessions that a session waits for, by name."""
         return {name: self.newest(name, row.owner) for name in request.after}
 
@@ -366,17 +368,17 @@ class Store:
     def _note(self, session_id: str, now: float, before: str, after: str, reason: str) -> None:
         self._db.execute("INSERT INTO history VALUES (?, ?, ?, ?, ?)", (session_id, now, before, after, reason))
 
-    def _select(self, where: str, values: Any) -> List[Row]:
+    def _select(self, where: str, values: Any) -> List[SessionRecord]:
         # The plus: to sort the few is faster than to read all in their order.
         query = f"SELECT {', '.join(COLUMNS)} FROM session WHERE {where} ORDER BY +created, rowid"
         return [_row(values) for values in self._db.execute(query, values)]
 
 
-def _row(values: Sequence[Any]) -> Row:
+def _row(values: Sequence[Any]) -> SessionRecord:
     """A session. One that waits has no request with a wrong value: it would take what others could have."""
     row = row_of(values)
     is_waiting = row.state == PENDING and row.request
-    wrong = flaw(values[COLUMNS.index("request")], f"session {row.name} in the store") if is_waiting else ""
+    wrong = invalid_request(values[COLUMNS.index("request")], f"session {row.name} in the store") if is_waiting else ""
     return replace(row, request=None, reason=f"{wrong}, and {REMEDY}") if wrong else row
 
 

@@ -15,7 +15,7 @@ from typing import Callable, Dict, List, Sequence, Tuple
 from .._shared import states
 from .._shared.codec import Json
 from .._shared.constants import RESTART_ALL
-from .._shared.documents.report import Agent
+from .._shared.documents.report import AgentStatus
 from .._shared.errors import ComputeError
 from .._shared.exits import LIFETIME, LIMITS, LOST, OTHERWISE, UP, WITH_COMMAND, limit_reached, what_happened
 from .._shared.planning.policy import SitePolicy
@@ -25,7 +25,7 @@ from .._shared.states import PENDING, RUNNING, TERMINATING
 from .kept_logs import keep_logs
 from .listing import list_sessions
 from .maintenance import adopt, cancel_old, correct_times, expire, give_up, is_lost, keep_pass, removable
-from .session_record import Row
+from .session_record import SessionRecord
 from .session_view import is_overdue
 from .store import DamagedStoreError, FullStoreError, Store
 
@@ -52,7 +52,7 @@ class Change:
     lease: float = 600.0
     launch: str = ""
     reached: Tuple[str, ...] = ()
-    agents: Tuple[Agent, ...] = ()
+    agents: Tuple[AgentStatus, ...] = ()
     holder: Json = field(default_factory=dict)
     retry: bool = False
     undone: bool = False
@@ -60,7 +60,7 @@ class Change:
     logs: Tuple[Json, ...] = ()
 
 
-def make_change(store: Store, state: str, change: Change) -> Tuple[str, Row | None]:
+def make_change(store: Store, state: str, change: Change) -> Tuple[str, SessionRecord | None]:
     """Change a session to a state. Returns its state before, which is empty without a session, and the session."""
     if state == "terminating":
         adopt(store, change.agents, change.now)
@@ -75,7 +75,7 @@ def make_change(store: Store, state: str, change: Change) -> Tuple[str, Row | No
     return before, row
 
 
-def _running(store: Store, change: Change, row: Row) -> None:
+def _running(store: Store, change: Change, row: SessionRecord) -> None:
     """Also when the batch command has ended: its result is recorded, and the session keeps running until it is terminated."""
     if change.result:
         # Of a session that is ended, the reason for that stays.
@@ -90,12 +90,12 @@ def _running(store: Store, change: Change, row: Row) -> None:
         store.save(row)
 
 
-def _is_overtaken(row: Row, change: Change) -> bool:
+def _is_overtaken(row: SessionRecord, change: Change) -> bool:
     """Whether a repair reports too late: its lease had run out, and another launch works on the session."""
     return change.launch not in ("", row.launch)
 
 
-def _failed(store: Store, change: Change, row: Row) -> None:
+def _failed(store: Store, change: Change, row: SessionRecord) -> None:
     launches = sum(entry["after"] == states.PREPARING for entry in store.history(row.id))
     if row.state == RUNNING:
         if _is_overtaken(row, change):
@@ -117,7 +117,7 @@ def _failed(store: Store, change: Change, row: Row) -> None:
         store.change(row, states.ERROR, change.now, change.reason)
 
 
-def _go_back(store: Store, row: Row, now: float) -> None:
+def _go_back(store: Store, row: SessionRecord, now: float) -> None:
     """After a growth that has failed, the session is without what was added. What has left at the same time stays away."""
     former = row.former_sizes
     if former and row.request and row.plan:
@@ -126,7 +126,7 @@ def _go_back(store: Store, row: Row, now: float) -> None:
         store.book(row, now, again=True)
 
 
-def _terminating(store: Store, change: Change, row: Row) -> None:
+def _terminating(store: Store, change: Change, row: SessionRecord) -> None:
     if row.state in states.ENDED:
         return
     if row.state == PENDING:
@@ -142,7 +142,7 @@ def _terminating(store: Store, change: Change, row: Row) -> None:
     store.change(row, TERMINATING, change.now, reason)
 
 
-def _note_ends(store: Store, row: Row, change: Change) -> str:
+def _note_ends(store: Store, row: SessionRecord, change: Change) -> str:
     """Record how the command of a running session ended, and which of its containers did, before all are removed.
 
     Returns why the session has ended by itself, or an empty text.
@@ -157,7 +157,7 @@ def _note_ends(store: Store, row: Row, change: Change) -> str:
     return limit_reached(session["containers"]) or (LIMITS[LIFETIME] if is_overdue(row, change.now) else "")
 
 
-def catch_up(store: Store, agents: Sequence[Agent], site: SitePolicy, now: float, takeover: str = "") -> None:
+def catch_up(store: Store, agents: Sequence[AgentStatus], site: SitePolicy, now: float, takeover: str = "") -> None:
     """Adopt sessions, give up the launches of lost controllers, and end the sessions that are over or wait in vain."""
     adopt(store, agents, now)
     correct_times(store, now)
@@ -167,7 +167,7 @@ def catch_up(store: Store, agents: Sequence[Agent], site: SitePolicy, now: float
     give_up(store, agents, now)
 
 
-def end_over(store: Store, agents: Sequence[Agent], now: float, besides: str = "") -> None:
+def end_over(store: Store, agents: Sequence[AgentStatus], now: float, besides: str = "") -> None:
     """Record the end of the sessions that have ended by themselves, besides one; what they leave is removed with that of others.
 
     A session that another controller repairs is left to that controller.
@@ -182,7 +182,7 @@ def end_over(store: Store, agents: Sequence[Agent], now: float, besides: str = "
             store.change(row, states.TERMINATED, now, reason)
 
 
-def _result_of(session: Json, row: Row) -> str:
+def _result_of(session: Json, row: SessionRecord) -> str:
     """The result of a session whose command no controller waited for."""
     command = session["command"]
     if command and command["exit_code"] is not None:
@@ -196,7 +196,7 @@ def _result_of(session: Json, row: Row) -> str:
     return "FAILURE" if is_failure else ""
 
 
-def _terminated(store: Store, change: Change, row: Row) -> None:
+def _terminated(store: Store, change: Change, row: SessionRecord) -> None:
     if row.state in states.ENDED:
         return
     # Agents that are lost, not in this run, or not in the inventory.
@@ -210,13 +210,13 @@ def _terminated(store: Store, change: Change, row: Row) -> None:
     store.change(row, states.TERMINATED, change.now, change.reason or found or "every container is removed")
 
 
-def _noted_end(store: Store, row: Row) -> str:
+def _noted_end(store: Store, row: SessionRecord) -> str:
     """How a session with a result ended, as it was noted while the session ran."""
     notes = [entry["reason"] for entry in store.history(row.id) if entry["before"] == entry["after"]]
     return notes[-1] if row.result and notes else ""
 
 
-def _holders(row: Row, change: Change) -> List[str]:
+def _holders(row: SessionRecord, change: Change) -> List[str]:
     """The agents of a session: from its plan, else from the label of any container, else all that there are."""
     if row.plan:
         return row.plan.agents
@@ -227,7 +227,7 @@ def _holders(row: Row, change: Change) -> List[str]:
     return list(dict.fromkeys(example.placement))
 
 
-def note_restart(store: Store, row: Row, agents: Sequence[Agent], now: float) -> bool:
+def note_restart(store: Store, row: SessionRecord, agents: Sequence[AgentStatus], now: float) -> bool:
     """Whether all containers restart. Then it is counted, and the session has no result until its command has ended again."""
     if row.settings.on_failure != RESTART_ALL:
         return False
@@ -239,7 +239,7 @@ def note_restart(store: Store, row: Row, agents: Sequence[Agent], now: float) ->
     return True
 
 
-_CHANGES: Dict[str, Callable[[Store, Change, Row], None]] = {
+_CHANGES: Dict[str, Callable[[Store, Change, SessionRecord], None]] = {
     "running": _running,
     "failed": _failed,
     "terminating": _terminating,
@@ -250,7 +250,7 @@ _UNRECORDED = ": the end of the session is not recorded; free some space on the 
 _FROM_LABELS = ". The session ends by its labels; its end is not recorded."
 
 
-def carry_out(folder: str, state: str, change: Change, *, check_mode: bool) -> Json:
+def apply_change(folder: str, state: str, change: Change, *, check_mode: bool) -> Json:
     """Record a change to a state in the store of a folder, and return the result of the step."""
     warnings: List[str] = []
     try:
@@ -279,7 +279,7 @@ def _from_labels(change: Change) -> Store:
     return store
 
 
-def _changed(store: Store, state: str, change: Change, *, keep: bool) -> Tuple[Row | None, Json]:
+def _changed(store: Store, state: str, change: Change, *, keep: bool) -> Tuple[SessionRecord | None, Json]:
     """The session after the change, and the result."""
     try:
         with store.transaction(keep=keep):

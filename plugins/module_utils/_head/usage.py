@@ -12,19 +12,19 @@ from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Set, Tup
 from .._shared import label, states
 from .._shared.codec import Json
 from .._shared.documents.plan import Plan, Resources
-from .._shared.documents.report import Agent, busy_percents
-from .._shared.errors import few
+from .._shared.documents.report import AgentStatus, busy_percents
+from .._shared.errors import shorten_list
 from .._shared.planning.capacity import FreeCapacity
 from .._shared.planning.placement import free_of
 from .._shared.planning.policy import SitePolicy
 from .._shared.planning.policy_rules import Use, quota_left
-from .session_record import End, Row, amounts
+from .session_record import SessionRecord, Termination, amounts
 
 # What is booked, by agent and owner.
 Holdings = Dict[str, Dict[str, List[Resources]]]
 
 
-def held_on(agents: Sequence[Agent], ends: Mapping[str, End], plans: Iterable[Plan]) -> Holdings:
+def held_on(agents: Sequence[AgentStatus], ends: Mapping[str, Termination], plans: Iterable[Plan]) -> Holdings:
     """What each owner holds on each agent, from the ends of sessions, by ID, and the plans that hold something.
 
     It is every labelled container that the end of its session does not include, and every container that the store has placed
@@ -45,13 +45,15 @@ def held_on(agents: Sequence[Agent], ends: Mapping[str, End], plans: Iterable[Pl
     return held
 
 
-def capacity_left(agents: Sequence[Agent], ends: Mapping[str, End], plans: Iterable[Plan]) -> Dict[str, FreeCapacity]:
+def capacity_left(
+    agents: Sequence[AgentStatus], ends: Mapping[str, Termination], plans: Iterable[Plan]
+) -> Dict[str, FreeCapacity]:
     """What is free on each agent, by its name."""
     held = held_on(agents, ends, plans)
     return {agent.name: free_of(agent, chain.from_iterable(held[agent.name].values())) for agent in agents}
 
 
-def list_owners(rows: Sequence[Row], held: Holdings, asked: str | None = None) -> List[Json]:
+def list_owners(rows: Sequence[SessionRecord], held: Holdings, asked: str | None = None) -> List[Json]:
     """Every owner of a live session, and the one that is asked for, by name: sessions, containers and resources."""
     owners = {row.owner for row in rows} | {owner for booked in held.values() for owner in booked}
     owners |= {asked} if asked else set()
@@ -143,7 +145,7 @@ def sample(agents: Sequence[Json], session_states: Sequence[str], now: float) ->
     }
 
 
-def waits_on_mps(plan: Plan, others: Iterable[Plan], agents: Sequence[Agent]) -> List[str]:
+def waits_on_mps(plan: Plan, others: Iterable[Plan], agents: Sequence[AgentStatus]) -> List[str]:
     """A warning for each agent where MPS cannot serve the session and others at the same time: it serves one user ID at a time."""
     served = {agent.name for agent in agents if agent.gpu_sharing.kind == "mps"}
     mine, found = _with_parts(plan, served), []
@@ -155,7 +157,7 @@ def waits_on_mps(plan: Plan, others: Iterable[Plan], agents: Sequence[Agent]) ->
     for agent in sorted(names):
         text = "%s: MPS serves one user ID at a time, and %s has another than session %s (%d): a program of one waits "
         text += "while one of the other uses the GPU; session_user gives sessions the same."
-        found.append(text % (agent, few(sorted(names[agent]), 3), plan.session.name, plan.session.user.uid))
+        found.append(text % (agent, shorten_list(sorted(names[agent]), 3), plan.session.name, plan.session.user.uid))
     return found
 
 

@@ -20,7 +20,7 @@ Json = Dict[str, Any]
 
 
 # The metadata of a field that no digest includes, because it may change while the thing stays the same.
-UNCOUNTED: Mapping[str, Any] = {"uncounted": True}
+NOT_IN_DIGEST: Mapping[str, Any] = {"uncounted": True}
 # The key of a field's metadata that holds the attributes of its variable.
 DECLARATION = "declaration"
 
@@ -74,10 +74,10 @@ def _reader(hint: Any) -> Callable[[Any], Any]:
     return found
 
 
-def picked(thing: object, *names: str) -> Json:
+def subset(thing: object, *names: str) -> Json:
     """Some attributes of a thing, by name.
 
-    >>> picked(range(1, 5), "start", "stop")
+    >>> subset(range(1, 5), "start", "stop")
     {'start': 1, 'stop': 5}
     """
     return {name: getattr(thing, name) for name in names}
@@ -89,22 +89,22 @@ def digest(document: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def sparse(value: Any, uncounted: bool = False) -> Any:
+def non_default_fields(value: Any, uncounted: bool = False) -> Any:
     """A dataclass as a document of the fields that differ from their defaults and count in digests, or with ``uncounted`` of all such.
 
     A new field has its default in everything that exists, and so changes no digest.
     """
     if is_dataclass(value):
         parts = ((name, getattr(value, name), default) for name, default in _defaults(value.__class__, uncounted))
-        return {name: sparse(part, uncounted) for name, part, default in parts if part != default}
+        return {name: non_default_fields(part, uncounted) for name, part, default in parts if part != default}
     if isinstance(value, abc.Mapping):
-        return {name: sparse(part, uncounted) for name, part in value.items()}
-    return [sparse(part, uncounted) for part in value] if isinstance(value, (list, tuple)) else value
+        return {name: non_default_fields(part, uncounted) for name, part in value.items()}
+    return [non_default_fields(part, uncounted) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 @lru_cache(maxsize=None)
 def _defaults(kind: type, uncounted: bool) -> List[Tuple[str, Any]]:
-    counted = (one for one in fields(kind) if uncounted or not UNCOUNTED.items() <= one.metadata.items())
+    counted = (one for one in fields(kind) if uncounted or not NOT_IN_DIGEST.items() <= one.metadata.items())
     return [(one.name, one.default if one.default_factory is MISSING else one.default_factory()) for one in counted]
 
 

@@ -18,10 +18,10 @@ _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def visible(text: str) -> str:
+def escape_control(text: str) -> str:
     """The text with its control characters escaped, except tabs and newlines. Colours are left out.
 
-    >>> visible("a\\x1b[31mred\\x1b[0m \\x1b]0;title\\x07")
+    >>> escape_control("a\\x1b[31mred\\x1b[0m \\x1b]0;title\\x07")
     'ared \\\\x1b]0;title\\\\x07'
     """
     plain = _COLOURS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
@@ -30,7 +30,7 @@ def visible(text: str) -> str:
 
 def visible_lines(content: bytes) -> List[str]:
     """The lines of a program's output; bytes that are not UTF-8 are escapes, too."""
-    lines = visible(content.decode("utf-8", "backslashreplace")).split("\n")
+    lines = escape_control(content.decode("utf-8", "backslashreplace")).split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
 
@@ -39,10 +39,10 @@ def _escaped(found: Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-def few(words: Sequence[str], most: int, between: str = ", ") -> str:
+def shorten_list(words: Sequence[str], most: int, between: str = ", ") -> str:
     """The first words as a part of a message, and how many more there are.
 
-    >>> few(["a", "b", "c"], 2), few(["a", "b"], 1, "; ")
+    >>> shorten_list(["a", "b", "c"], 2), shorten_list(["a", "b"], 1, "; ")
     ('a, b and 1 more', 'a; and 1 more')
     """
     more = len(words) - most
@@ -61,7 +61,7 @@ class ComputeError(Exception):
 
     def __init__(self, message: str, where: str = "") -> None:
         # A message may quote an engine, a container or a server.
-        self.message = visible(message)
+        self.message = escape_control(message)
         super().__init__(self.message)
         self.where = where
 

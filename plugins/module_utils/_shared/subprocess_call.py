@@ -26,7 +26,7 @@ class SilentError(Exception):
     """The call has not returned in time."""
 
 
-class Pending:
+class ForkedCall:
     """A call in a process of its own. Its value is JSON; an OSError or InputError of it is raised where the value is asked for.
 
     The kernel may not end a process that waits for a lost file server, nor a process of which only a thread waits for it. This
@@ -69,22 +69,22 @@ class Pending:
         raise SilentError
 
 
-def within(call: Callable[[], Any], seconds: float = PATIENCE) -> Any:
+def call_with_timeout(call: Callable[[], Any], seconds: float = PATIENCE) -> Any:
     """The value of the call, which is JSON; raises a SilentError after so many seconds."""
-    return Pending(call).value(deadline_in(seconds))
+    return ForkedCall(call).value(deadline_in(seconds))
 
 
 def existing(paths: Sequence[str], seconds: float = PATIENCE) -> Dict[str, Optional[bool]]:
     """Whether each path exists; None for a path that does not answer: a network file system waits for its lost server for ever."""
-    pending = {path: Pending(partial(_exists, path)) for path in paths}
+    pending = {path: ForkedCall(partial(_exists, path)) for path in paths}
     deadline = deadline_in(seconds)
     return {path: _value_or_none(one, deadline) for path, one in pending.items()}
 
 
-def silence(folder: str, agent: str) -> str:
+def unresponsive_mount(folder: str, agent: str) -> str:
     """A sentence for users about a data folder that does not answer.
 
-    >>> silence("/srv/data", "node1")
+    >>> unresponsive_mount("/srv/data", "node1")
     'session_mounts: /srv/data: it does not answer on node1; check the file server, and mount the directory there again.'
     """
     message = (
@@ -93,7 +93,7 @@ def silence(folder: str, agent: str) -> str:
     return message % (folder, agent)
 
 
-def _value_or_none(pending: Pending, deadline: float) -> Optional[bool]:
+def _value_or_none(pending: ForkedCall, deadline: float) -> Optional[bool]:
     try:
         return bool(pending.value(deadline))
     except SilentError:

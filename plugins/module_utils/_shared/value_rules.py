@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Callable, Generic, Iterator, List, Mapping, Sequence, Tuple, TypeVar
 
-from .errors import InputError, visible
+from .errors import InputError, escape_control
 
 # The grammar of https://github.com/distribution/reference: a registry, components in lower case, a tag, a digest.
 _COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
@@ -242,7 +242,7 @@ def check_entry(variable: str, value: Any, known: Sequence[str], needed: Sequenc
 
 def check_path(variable: str, value: Any) -> str:
     is_text = isinstance(value, str) and len(value) <= _LONGEST_LINE
-    if not is_text or visible(value) != value or re.search("[\t\n]", value):
+    if not is_text or escape_control(value) != value or re.search("[\t\n]", value):
         rule = "must be a path on one line of at most %d characters, without control characters"
         raise InputError(variable, value, rule % _LONGEST_LINE)
     return str(value)

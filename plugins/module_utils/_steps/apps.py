@@ -16,10 +16,10 @@ from .._shared.codec import Json, unsealed
 from .._shared.documents.plan import App, User
 from .._shared.names import container_id
 from .._shared.planning.addresses import parse_port_range
-from .step import Agent
+from .step import AgentHandle
 
 
-def ready(agent: Agent, session: str, names: Sequence[str], deadline: int, hostname: str = "main1") -> Json:
+def ready(agent: AgentHandle, session: str, names: Sequence[str], deadline: int, hostname: str = "main1") -> Json:
     """Wait until the apps of a launch in a container answer, without those that were removed; C(apps) has their states."""
     observed = _observed(agent, session, hostname)
     index = observed.read(INDEX).decode("ascii", "replace")
@@ -28,7 +28,7 @@ def ready(agent: Agent, session: str, names: Sequence[str], deadline: int, hostn
 
 
 def change(
-    agent: Agent,
+    agent: AgentHandle,
     session: str,
     user: Json,
     tokens: str,
@@ -55,7 +55,7 @@ def change(
     }
 
 
-def _observed(agent: Agent, session: str, hostname: str) -> Apps:
+def _observed(agent: AgentHandle, session: str, hostname: str) -> Apps:
     observed = Apps(agent.connect(Engine), session, agent.name, container_id(session, hostname), hostname)
     check_mounts_answer([observed.listed()], agent.name)
     return observed

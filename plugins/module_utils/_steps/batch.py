@@ -9,18 +9,18 @@ from .._agent.engine.batch import Batch
 from .._agent.engine.client import Engine
 from .._shared.codec import Json
 from .._worker.module import read_plan
-from .step import Agent
+from .step import AgentHandle
 
 
-def start(agent: Agent, plan: Json, again: bool = False) -> Json:
+def start(agent: AgentHandle, plan: Json, again: bool = False) -> Json:
     """Start the command, unless it has been started; C(state) and C(exit_code) of it. With C(again), also if it has ended."""
     return _batch(agent, plan).start(check=agent.check, again=again)
 
 
-def wait(agent: Agent, plan: Json, seconds: float = 0) -> Json:
+def wait(agent: AgentHandle, plan: Json, seconds: float = 0) -> Json:
     """The command's C(state) and C(exit_code) when it has ended, or after so many seconds."""
     return _batch(agent, plan).wait(seconds)
 
 
-def _batch(agent: Agent, plan: Json) -> Batch:
+def _batch(agent: AgentHandle, plan: Json) -> Batch:
     return Batch(agent.connect(Engine), read_plan(plan), agent.name)

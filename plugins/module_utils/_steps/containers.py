@@ -18,27 +18,27 @@ from .._agent.engine.connection import naming_image
 from .._agent.engine.containers import AgentContainers
 from .._agent.engine.data_folders import check_folders_answer
 from .._agent.engine.logs import LogRequest
-from .._agent.engine.networks import check_host_ports, present, without_networks
+from .._agent.engine.networks import check_host_ports, create_network, without_networks
 from .._agent.engine.payloads import writable_folders
 from .._agent.engine.removal import Removal
 from .._agent.engine.removal import stopped as stop_containers
 from .._agent.engine.roles import RoleContainers
-from .._agent.engine.secrets import Delivery
+from .._agent.engine.secrets import SecretFiles
 from .._agent.host import engine_limits, listening_ports
-from .._agent.ssh.container_files import Bundle
+from .._agent.ssh.container_files import SshFiles
 from .._agent.ssh.installer import FileInstaller
 from .._agent.ssh.member_files import MemberFiles
 from .._shared.codec import Json
 from .._shared.documents.plan import Plan
 from .._shared.waiting import deadline_in
-from .._worker.module import joined, read_plan
-from .step import Agent
+from .._worker.module import join_arguments, read_plan
+from .step import AgentHandle
 
 _NETWORK_REMOVED = "network removed"
 
 
 def created(
-    agent: Agent,
+    agent: AgentHandle,
     plan: Json,
     network: bool = False,
     bundle: str = "",
@@ -49,24 +49,24 @@ def created(
     launch = _launch(agent, plan, deadline, runtime=runtime_volume)
     with _naming_images(launch.plan):
         if launch.plan.network.fabric:
-            fabric.present(launch.engine, launch.plan, agent.fabric, check=launch.check)
+            fabric.create_fabric(launch.engine, launch.plan, agent.fabric, check=launch.check)
         if launch.plan.network.is_of_host:
             check_host_ports(launch.engine, launch.plan, listening_ports())
         begun = time.monotonic()
-        made = present(launch.engine, launch.plan, launch.check) if network else {}
+        made = create_network(launch.engine, launch.plan, launch.check) if network else {}
         seconds = round(time.monotonic() - begun, 3)
         result = launch.created().to_json()
         if bundle:
-            parts = (launch.engine, launch.plan, launch.agent, Bundle.from_text(bundle))
+            parts = (launch.engine, launch.plan, launch.agent, SshFiles.from_text(bundle))
             installed = FileInstaller(*parts).install((), launch.check)
-            result = {**joined(result, installed), "installed": installed["installed"]}
+            result = {**join_arguments(result, installed), "installed": installed["installed"]}
         if not made:
             return result
-        return {**joined(made, result), "network": made["network"], "network_duration": seconds}
+        return {**join_arguments(made, result), "network": made["network"], "network_duration": seconds}
 
 
 def started(
-    agent: Agent,
+    agent: AgentHandle,
     plan: Json,
     bundle: str = "",
     secrets: str = "",
@@ -79,14 +79,14 @@ def started(
     PID 1 of each container without files gets them. They are made while the first containers start, which takes the engine longer.
     """
     settings = {"runtime": runtime_volume, "bootstrap_timeout": bootstrap_timeout}
-    delivery = Delivery.from_text(secrets) if secrets else None
+    delivery = SecretFiles.from_text(secrets) if secrets else None
     launch = _launch(agent, plan, deadline, delivery=delivery, **settings)
     with _naming_images(launch.plan):
         if not bundle:
             return launch.started().to_json()
         # The engine reads files of the containers, for which it needs the folders that they mount.
         check_folders_answer(launch.plan.session, launch.agent)
-        installer = FileInstaller(launch.engine, launch.plan, launch.agent, Bundle.from_text(bundle))
+        installer = FileInstaller(launch.engine, launch.plan, launch.agent, SshFiles.from_text(bundle))
         targets, absent = installer.lacking()
         folders = writable_folders(launch.plan.session)
 
@@ -98,36 +98,36 @@ def started(
             names = [target.container.hostname for target in targets]
             result = replace(launch, files={name: partial(archive, name) for name in names}).started().to_json()
         installed = prepared.result().to_json()
-        return {**joined(result, installed), "installed": installed["installed"]}
+        return {**join_arguments(result, installed), "installed": installed["installed"]}
 
 
-def begun(agent: Agent, plan: Json, deadline: int = 120) -> Json:
+def begun(agent: AgentHandle, plan: Json, deadline: int = 120) -> Json:
     """Begin the commands of the roles of the agent's part of a plan, and wait until each of its containers is ready."""
     engine = agent.connect(Engine)
     return RoleContainers(engine, read_plan(plan), agent.name).begun(deadline)
 
 
-def limited(agent: Agent, plan: Json) -> Json:
+def limited(agent: AgentHandle, plan: Json) -> Json:
     """Write the limits of the session into its running containers."""
     return _launch(agent, plan).limited().to_json()
 
 
-def followed(agent: Agent, plan: Json, bundle: str) -> Json:
+def followed(agent: AgentHandle, plan: Json, bundle: str) -> Json:
     """Write the files of running containers that name the members of their session, if the members are others now."""
     engine = agent.connect(Engine)
-    parts = (engine, read_plan(plan), agent.name, Bundle.from_text(bundle))
+    parts = (engine, read_plan(plan), agent.name, SshFiles.from_text(bundle))
     return MemberFiles(*parts).follow(check=agent.check)
 
 
-def refilled(agent: Agent, plan: Json, bundle: str, hostnames: Sequence[str]) -> Json:
+def refilled(agent: AgentHandle, plan: Json, bundle: str, hostnames: Sequence[str]) -> Json:
     """Write all files of the session again into those of these containers that run here, and let sshd read them."""
     engine = agent.connect(Engine)
-    parts = (engine, read_plan(plan), agent.name, Bundle.from_text(bundle))
+    parts = (engine, read_plan(plan), agent.name, SshFiles.from_text(bundle))
     return FileInstaller(*parts).refill(hostnames, agent.check)
 
 
 def stopped(
-    agent: Agent,
+    agent: AgentHandle,
     plan: Json | None = None,
     sessions: Sequence[str] = (),
 ) -> Json:
@@ -138,7 +138,7 @@ def stopped(
 
 
 def absent(
-    agent: Agent,
+    agent: AgentHandle,
     sessions: Sequence[str],
     launch: str = "",
     keep: Sequence[str] = (),
@@ -161,7 +161,7 @@ def absent(
         # What an ended session has left fails no command: a warning names it. No logs are read of such a session.
         return {**result, **({} if logs else {"warnings": [result["msg"]]})}
     if not network:
-        names = [] if agent.check else fabric.absent(engine, sessions)
+        names = [] if agent.check else fabric.remove_fabric(engine, sessions)
         return {
             **result,
             "actions": [*result["actions"], *({"name": one, "action": _NETWORK_REMOVED} for one in names)],
@@ -169,10 +169,10 @@ def absent(
     networks, left = without_networks(engine, sessions, deadline, agent.check)
     removed = [{"name": name, "action": _NETWORK_REMOVED} for name in networks["removed"]]
     more = {"actions": [*result["actions"], *removed], "left_networks": left, "warnings": networks["warnings"]}
-    return {**joined(result, networks), **more}
+    return {**join_arguments(result, networks), **more}
 
 
-def _launch(agent: Agent, plan: Json, deadline: int = 60, **settings: Any) -> AgentContainers:
+def _launch(agent: AgentHandle, plan: Json, deadline: int = 60, **settings: Any) -> AgentContainers:
     """The containers of the agent. ``settings`` are what only some steps need of them."""
     return AgentContainers(
         engine=agent.connect(Engine),

@@ -16,14 +16,14 @@ from .._agent.engine.client import Engine
 from .._agent.engine.connection import persist
 from .._agent.engine.payloads import network_body
 from .._agent.examination import OLD, lasting_body, read_overlay, start_lasting, stop_lasting
-from .._agent.examination import examine as examination
+from .._agent.examination import examine_agent as examination
 from .._shared import label
 from .._shared.codec import Json
 from .._shared.documents.plan import Network
 from .._shared.documents.schema import is_number
 from .._shared.errors import ComputeError, EngineError
 from .._shared.waiting import deadline_in, wait_until
-from .step import Agent
+from .step import AgentHandle
 
 # Read at the import: what Ansible has packed is gone when a process that stayed on the host takes the step.
 _PROGRAM = inspect.getsource(overlay_endpoint)
@@ -39,20 +39,20 @@ _ROUNDS = 3
 _OF_OVERLAYS, _DEFAULT = "docker_gwbridge", "bridge"
 
 
-def examine(agent: Agent, addresses: List[str], several: bool, sharing: str = NO_LIMIT) -> Json:
+def examine(agent: AgentHandle, addresses: List[str], several: bool, sharing: str = NO_LIMIT) -> Json:
     """C(report) describes the agent; ``several`` others may reach it at ``addresses``, and ``sharing`` limits parts of its GPUs."""
     options = {"name": agent.name, "docker_host": agent.docker_host, "timeout": agent.timeout, "edition": agent.edition}
     gpus = {"fabric": agent.fabric, "gpu_sharing": sharing, "mps_directory": agent.mps}
     return {"report": examination({**options, **gpus, "addresses": addresses, "several": several})}
 
 
-def listen(agent: Agent, mark: str) -> Json:
+def listen(agent: AgentHandle, mark: str) -> Json:
     """Start a container that listens for datagrams with this mark."""
     port_probe.start_listener(agent.connect(Engine), mark, _LIFETIME)
     return {"listened": True}
 
 
-def send(agent: Agent, mark: str, agents: List[Json], port: int) -> Json:
+def send(agent: AgentHandle, mark: str, agents: List[Json], port: int) -> Json:
     """Send datagrams to the other agents, and connect to the Swarm ports of those that are members.
 
     A container sends to the ``port`` of VXLAN of all agents, this one included, which must not arrive. ``agents`` have C(name),
@@ -60,8 +60,8 @@ def send(agent: Agent, mark: str, agents: List[Json], port: int) -> Json:
     """
     own = next(other for other in agents if other["name"] == agent.name)
     others = [other for other in agents if other is not own and other["address"]]
-    port_probe.send(agent.name, {other["name"]: other["address"] for other in others}, mark, own["mtu"], port)
-    connected = port_probe.connect({other["name"]: other["address"] for other in others if other["member"]})
+    port_probe.send_probe(agent.name, {other["name"]: other["address"] for other in others}, mark, own["mtu"], port)
+    connected = port_probe.probe_connection({other["name"]: other["address"] for other in others if other["member"]})
     sent = {"sent": True, "connected": connected}
     addresses = [other["address"] for other in agents if other["address"]]
     network = _OF_OVERLAYS if own["member"] else _DEFAULT
@@ -72,12 +72,12 @@ def send(agent: Agent, mark: str, agents: List[Json], port: int) -> Json:
     return {**sent, "contained": True}
 
 
-def hear(agent: Agent, mark: str) -> Json:
+def hear(agent: AgentHandle, mark: str) -> Json:
     """Remove the container that listens; C(received) are the datagrams that it has received."""
     return {"received": port_probe.stop_listener(agent.connect(Engine), mark)}
 
 
-def create_network(agent: Agent, mark: str, plan: Json) -> Json:
+def create_network(agent: AgentHandle, mark: str, plan: Json) -> Json:
     """Create the overlay network on a manager. Networks that killed checks have left are removed first."""
     engine = agent.connect(Engine)
     _remove_old_networks(engine)
@@ -95,7 +95,7 @@ def create_network(agent: Agent, mark: str, plan: Json) -> Json:
     return {}
 
 
-def join_network(agent: Agent, mark: str, plan: Json) -> Json:
+def join_network(agent: AgentHandle, mark: str, plan: Json) -> Json:
     """Start this agent's container in the network, and wait until it answers."""
     member = next(member for member in plan["members"] if member["name"] == agent.name)
     failure = "the container in the check's overlay network does not answer"
@@ -103,22 +103,22 @@ def join_network(agent: Agent, mark: str, plan: Json) -> Json:
     return {}
 
 
-def test_network(agent: Agent, mark: str) -> Json:
+def test_network(agent: AgentHandle, mark: str) -> Json:
     """Let the container test the network; C(overlay) is what it has found, at the latest after some time."""
     return _found(agent, mark, overlay_endpoint.GO, "all", '["done"]', _TEST)
 
 
-def measure(agent: Agent, mark: str, peer: str, seconds: float) -> Json:
+def measure(agent: AgentHandle, mark: str, peer: str, seconds: float) -> Json:
     """Let the container measure the throughput to the container of another agent."""
     return _found(agent, mark, overlay_endpoint.LINK, peer, '["mbits"', seconds + _SLACK)
 
 
-def leave_network(agent: Agent, mark: str) -> Json:
+def leave_network(agent: AgentHandle, mark: str) -> Json:
     """Remove the container; C(overlay) is all that it has found, which is nothing if there is none."""
     return {"overlay": read_overlay(stop_lasting(agent.connect(Engine), _NETWORK % mark))}
 
 
-def remove_network(agent: Agent, mark: str) -> Json:
+def remove_network(agent: AgentHandle, mark: str) -> Json:
     """Remove the overlay network. The agent is the manager that created it."""
     engine = agent.connect(Engine)
     found = next((network for network in engine.networks(everyone=True) if network["Name"] == _NETWORK % mark), None)
@@ -127,7 +127,7 @@ def remove_network(agent: Agent, mark: str) -> Json:
     return {}
 
 
-def _found(agent: Agent, mark: str, file: str, order: str, last: str, seconds: float) -> Json:
+def _found(agent: AgentHandle, mark: str, file: str, order: str, last: str, seconds: float) -> Json:
     """What the container has found once it has written a line that begins with ``last``, or after some seconds."""
     engine = agent.connect(Engine)
     engine.put_file(_NETWORK % mark, f"{overlay_endpoint.FOLDER}/{file}", f"{order}\n".encode())

@@ -9,7 +9,7 @@ from typing import List, Sequence
 
 from .._agent.shared_folders import find_marks, read_only, remove_marks, unwritable, write_marks
 from .._shared.codec import Json
-from .step import Agent
+from .step import AgentHandle
 
 _READ_ONLY = (
     "No container can write to %s: %s has mounted it read-only; mount it there for writing, or mount it with mode ro."
@@ -18,7 +18,7 @@ _REFUSED = "The session's user (uid %d) cannot write to %s on %s: set session_us
 
 
 def mark(
-    agent: Agent,
+    agent: AgentHandle,
     folders: Sequence[str],
     token: str,
     uid: int,
@@ -46,12 +46,12 @@ def _warnings(agent: str, writable: Sequence[str], uid: int, gid: int) -> List[s
     ]
 
 
-def find(agent: Agent, marks: Json, token: str, patience: float = 5) -> Json:
+def find(agent: AgentHandle, marks: Json, token: str, patience: float = 5) -> Json:
     """Find the marks of another agent. Raises an error that names a directory without its mark."""
     find_marks(marks, token, agent.name, patience)
     return {"folders": sorted(marks)}
 
 
-def unmark(agent: Agent, folders: Sequence[str], token: str, permitted: Sequence[str] = ()) -> Json:
+def unmark(agent: AgentHandle, folders: Sequence[str], token: str, permitted: Sequence[str] = ()) -> Json:
     """Remove the marks."""
     return {"changed": bool(remove_marks(folders, token, agent.name, permitted=permitted))}

@@ -12,24 +12,23 @@ from .._agent.counted_program import run_program
 from .._agent.engine import commit as commits
 from .._agent.engine import images
 from .._agent.engine.counting import run_counted
-from .._agent.engine.image_build import BuildEngine
-from .._agent.engine.image_build import build as build_image
+from .._agent.engine.image_build import BuildEngine, build_image
 from .._agent.engine.images import ImageEngine
 from .._agent.image_distribution import ALWAYS, MISSING, NEVER, same
 from .._shared.codec import Json
 from .._shared.errors import EngineError, InputError
 from .._shared.units import show_bytes
 from .._shared.waiting import deadline_in
-from .step import Agent
+from .step import AgentHandle
 
 
-def describe(agent: Agent, name: str) -> Json:
+def describe(agent: AgentHandle, name: str) -> Json:
     """C(image) describes the image with this name on the agent."""
-    return {"image": images.describe(_engine(agent), name)}
+    return {"image": images.describe_image(_engine(agent), name)}
 
 
 def pull(
-    agent: Agent,
+    agent: AgentHandle,
     name: str,
     policy: str = MISSING,
     image_id: str = "",
@@ -43,7 +42,7 @@ def pull(
 ) -> Json:
     """Pull an image by its policy; with ``image_id``, the agent must have that image. A registry that refuses is C(image.reason)."""
     engine = _engine(agent)
-    before = images.describe(engine, name)
+    before = images.describe_image(engine, name)
     fits = before["present"] and (not image_id or same(before, {"present": True, "id": image_id, "content": content}))
     if policy == NEVER or (policy == MISSING and fits):
         return {"image": before}
@@ -51,15 +50,15 @@ def pull(
         return {"changed": True, "image": before}
     login = {"username": username, "password": password, "identity_token": identity_token}
     options = {"name": name, "digests": digests, "progress": progress, **login}
-    reason = images.pull(engine, options, deadline_in(deadline))
+    reason = images.pull_image(engine, options, deadline_in(deadline))
     if reason and policy == ALWAYS:
         raise EngineError(reason, agent.name)
-    after = images.describe(engine, name, reason)
+    after = images.describe_image(engine, name, reason)
     return {"changed": after["id"] != before["id"], "image": after}
 
 
 def ask(
-    agent: Agent,
+    agent: AgentHandle,
     name: str,
     username: str | None = None,
     password: str | None = None,
@@ -67,10 +66,10 @@ def ask(
 ) -> Json:
     """Ask the registry for an image, without a pull: C(image.reason) is why it refuses."""
     engine, login = _engine(agent), {"username": username, "password": password, "identity_token": identity_token}
-    return {"image": images.describe(engine, name, images.refusal(engine, {"name": name, **login}))}
+    return {"image": images.describe_image(engine, name, images.image_refusal(engine, {"name": name, **login}))}
 
 
-def export(agent: Agent, image_id: str, path: str, size: int = 0) -> Json:
+def export(agent: AgentHandle, image_id: str, path: str, size: int = 0) -> Json:
     """Write an image of about this size to an archive, which only the owner of its directory can read."""
     exists = os.path.exists(path)
     if not exists and not agent.check:
@@ -78,26 +77,31 @@ def export(agent: Agent, image_id: str, path: str, size: int = 0) -> Json:
     return {"changed": not exists, "path": path}
 
 
-def load(agent: Agent, name: str, path: str, image_id: str, content: str = "", owner: str = "") -> Json:
+def load(agent: AgentHandle, name: str, path: str, image_id: str, content: str = "", owner: str = "") -> Json:
     """Load an archive that must hold the image with this ID, and name it.
 
     With ``owner``, the name must not be that of another's image, and the owner's images without a name are removed.
     """
     engine = _engine(agent, images.STALL)
-    before = images.describe(engine, name)
+    before = images.describe_image(engine, name)
     if same(before, {"present": True, "id": image_id, "content": content}):
         return {"changed": False, "image": before}
     options = {"name": name, "path": path, "id": image_id, "content": content}
     if owner:
-        commits.check_name(_commit_engine(agent), name, owner)
-    after = before if agent.check else images.load(engine, options)
+        commits.check_image_name(_commit_engine(agent), name, owner)
+    after = before if agent.check else images.load_image(engine, options)
     if owner and not agent.check:
         commits.sweep(_commit_engine(agent), owner)
     return {"changed": True, "image": after}
 
 
 def build(
-    agent: Agent, name: str, path: str, build_arguments: Json | None = None, deadline: int = 7200, progress: str = ""
+    agent: AgentHandle,
+    name: str,
+    path: str,
+    build_arguments: Json | None = None,
+    deadline: int = 7200,
+    progress: str = "",
 ) -> Json:
     """Build an image from a directory with a Dockerfile, unless an image has this name."""
     engine = agent.connect(BuildEngine)
@@ -119,35 +123,35 @@ def build(
     return {"changed": True, "id": identity, "message": f"{name} was built from {path}."}
 
 
-def check_name(agent: Agent, name: str, owner: str) -> Json:
+def check_name(agent: AgentHandle, name: str, owner: str) -> Json:
     """Refuse the name of an image that the agent has, unless it was made of a container of this owner's session."""
-    commits.check_name(_commit_engine(agent), name, owner)
+    commits.check_image_name(_commit_engine(agent), name, owner)
     return {}
 
 
-def measure(agent: Agent, wanted: Json) -> Json:
+def measure(agent: AgentHandle, wanted: Json) -> Json:
     """C(size) and C(message) say how large an image of a container can become. Refused if there is not enough space."""
-    found = commits.find(_commit_engine(agent), commits.Wanted(**wanted))
+    found = commits.find_committed(_commit_engine(agent), commits.CommitSpec(**wanted))
     base = ", ".join((found.base.get("RepoTags") or [found.base["Id"][:19]])[:1])
     below = "one layer" if found.squash else f"on top of {base}"
     message = f"Image {wanted['image']} of {wanted['container']}: up to {show_bytes(found.size)}, {below}"
     return {"size": found.size, "message": message}
 
 
-def commit(agent: Agent, wanted: Json, deadline: int = 3600, progress: str = "") -> Json:
+def commit(agent: AgentHandle, wanted: Json, deadline: int = 3600, progress: str = "") -> Json:
     """Make an image of a container of a session."""
-    engine, asked, written = _commit_engine(agent), commits.Wanted(**wanted), commits.Written()
-    origin = commits.find(engine, asked)
+    engine, asked, written = _commit_engine(agent), commits.CommitSpec(**wanted), commits.Written()
+    origin = commits.find_committed(engine, asked)
     made = run_counted(
         lambda: commits.make(engine, asked, origin, written), lambda: written.amount, progress, deadline_in(deadline)
     )
     if not made:
         message = "%s: image %s was not made within %d s; raise session_commit_timeout."
         raise EngineError(message % (agent.name, asked.image, deadline), agent.name)
-    return {"changed": True, "image": images.describe(engine, asked.image)}
+    return {"changed": True, "image": images.describe_image(engine, asked.image)}
 
 
-def fill(agent: Agent, argv: Sequence[str], folder: str, deadline: int = 7200, progress: str = "") -> Json:
+def fill(agent: AgentHandle, argv: Sequence[str], folder: str, deadline: int = 7200, progress: str = "") -> Json:
     """Run a program that fills a directory, within a deadline. It counts the bytes in C(progress)."""
     if not argv:
         raise InputError("argv", argv, "must name a program")
@@ -156,9 +160,9 @@ def fill(agent: Agent, argv: Sequence[str], folder: str, deadline: int = 7200, p
     return {"changed": True}
 
 
-def _engine(agent: Agent, least: int = 0) -> ImageEngine:
+def _engine(agent: AgentHandle, least: int = 0) -> ImageEngine:
     return agent.connect(ImageEngine, least)
 
 
-def _commit_engine(agent: Agent) -> commits.CommitEngine:
+def _commit_engine(agent: AgentHandle) -> commits.CommitEngine:
     return agent.connect(commits.CommitEngine, images.STALL)

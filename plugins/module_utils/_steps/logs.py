@@ -10,11 +10,11 @@ from typing import Sequence
 from .._agent.engine.client import Engine
 from .._agent.engine.logs import LogRequest, read_logs
 from .._shared.codec import Json
-from .step import Agent
+from .step import AgentHandle
 
 
 def read(
-    agent: Agent,
+    agent: AgentHandle,
     session: str,
     containers: Sequence[str] = (),
     ended: bool = False,

@@ -12,16 +12,18 @@ from .._agent.engine.client import Engine
 from .._shared.codec import Json
 from .._shared.waiting import deadline_in
 from .._worker.module import read_plan
-from .step import Agent
+from .step import AgentHandle
 
 
-def present(agent: Agent, plan: Json) -> Json:
+def present(agent: AgentHandle, plan: Json) -> Json:
     """Create the network of a plan."""
     wanted = read_plan(plan)
-    where = networks.place_of(wanted) if wanted.network.driver == "bridge" else ""
-    return networks.present(Engine(agent.docker_host, agent.timeout, where), wanted, agent.check)
+    where = networks.network_place(wanted) if wanted.network.driver == "bridge" else ""
+    return networks.create_network(Engine(agent.docker_host, agent.timeout, where), wanted, agent.check)
 
 
-def absent(agent: Agent, sessions: Sequence[str], deadline: float = 30) -> Json:
+def absent(agent: AgentHandle, sessions: Sequence[str], deadline: float = 30) -> Json:
     """Remove the networks of sessions."""
-    return networks.absent(Engine(agent.docker_host, agent.timeout, ""), sessions, deadline_in(deadline), agent.check)
+    return networks.remove_network(
+        Engine(agent.docker_host, agent.timeout, ""), sessions, deadline_in(deadline), agent.check
+    )

@@ -11,14 +11,14 @@ from typing import Sequence
 from .._head import queue_pass
 from .._head.kept_logs import remove_logs, surplus_logs
 from .._head.listing import list_agents
-from .._head.losses import lift, losses, note_agents, to_clean
+from .._head.losses import losses, note_agents, to_clean, unfence
 from .._head.maintenance import expired, removable, retire
 from .._head.queue_pass import note_degraded
 from .._head.scheduling_queue import Context
-from .._head.session_record import Row, shown_holder
+from .._head.session_record import SessionRecord, shown_holder
 from .._head.store import Store
 from .._head.usage import held_on, sample
-from .._shared.codec import Json, picked
+from .._shared.codec import Json, subset
 from .._shared.planning.request import Request
 from .._shared.planning.swarm_plan import read_agents
 from .._shared.states import ERROR, LIVE, PENDING, RUNNING
@@ -66,9 +66,9 @@ def decide(
         }
 
 
-def _session(row: Row, request: Request) -> Json:
+def _session(row: SessionRecord, request: Request) -> Json:
     """A session for the steps that launch it."""
-    return {**picked(row, "id", "name", "state"), "request": request.to_json()}
+    return {**subset(row, "id", "name", "state"), "request": request.to_json()}
 
 
 def end(head: Head, owner: str, holder: Json) -> Json:
@@ -78,7 +78,7 @@ def end(head: Head, owner: str, holder: Json) -> Json:
     return {}
 
 
-def keep_up(
+def maintain(
     head: Head, owner: str, agents: Sequence[Json], keep_days: int, keep_logs: str, folders: Sequence[str] = ()
 ) -> Json:
     """Record the use of the agents and degraded sessions, and remove what is old: sessions after days, logs over C(keep_logs).
@@ -119,5 +119,5 @@ def fenced(head: Head, agents: Sequence[Json]) -> Json:
 def cleaned(head: Head, agent: str, sessions: Sequence[str], node: str = "") -> Json:
     """An agent has nothing of these sessions any more: they may be placed there again. C(node) is new if it has joined again."""
     with Store.opened(head.directory, read_only=head.check) as store:
-        lift(store, agent, sessions, node)
+        unfence(store, agent, sessions, node)
     return {}

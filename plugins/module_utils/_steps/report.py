@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-from .._agent.report import report, warnings_of
+from .._agent.report import build_report, warnings_of
 from .._head.presence import presence
 from .._shared.codec import Json
-from .step import Agent
+from .step import AgentHandle
 
 
-def collect(agent: Agent, options: Json, store: str = "") -> Json:
+def collect(agent: AgentHandle, options: Json, store: str = "") -> Json:
     """The report of an agent as C(agent), with the options of M(cluster.compute.agent_info).
 
     With the directory of the session store, C(store) says what this host has of a head.
     """
     place = {"docker_host": agent.docker_host, "timeout": agent.timeout, "runtime_edition": agent.edition}
-    found = report({**options, **place})
+    found = build_report({**options, **place})
     return {"agent": found, "warnings": warnings_of(found), **({"store": presence(store)} if store else {})}

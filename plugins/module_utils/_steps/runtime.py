@@ -22,7 +22,7 @@ from .._shared.codec import Json
 from .._shared.constants import REFERENCE_IMAGE
 from .._shared.errors import EngineError, LibraryError, StateError
 from . import swarm
-from .step import Agent
+from .step import AgentHandle
 
 _GROUP = "docker"
 _FIREWALLS = ("firewall-cmd", "ufw")
@@ -39,7 +39,7 @@ _SBIN = ":/usr/local/sbin:/usr/sbin:/sbin"
 
 
 def examine(
-    agent: Agent,
+    agent: AgentHandle,
     docker: Sequence[str],
     users: Sequence[str] = (),
     in_swarm: bool = False,
@@ -78,12 +78,12 @@ def examine(
     }
 
 
-def _check(agent: Agent, message: str, is_unfit: object) -> None:
+def _check(agent: AgentHandle, message: str, is_unfit: object) -> None:
     if is_unfit:
         raise StateError(message % agent.name, agent.name)
 
 
-def install(agent: Agent, scripts: Json, applets: Sequence[str], image: str = REFERENCE_IMAGE) -> Json:
+def install(agent: AgentHandle, scripts: Json, applets: Sequence[str], image: str = REFERENCE_IMAGE) -> Json:
     """Fill the volume of the SSH runtime from the reference image, with these scripts by name, unless it is there."""
     engine = agent.connect(Engine)
     return install_runtime(engine, image, Scripts(scripts, list(applets)), check=agent.check)

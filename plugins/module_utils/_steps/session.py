@@ -16,7 +16,7 @@ from .._head.scheduler import launch as launched
 from .._head.scheduling_queue import Context
 from .._head.session_view import ended_apps
 from .._head.store import Store
-from .._head.transitions import Change, carry_out
+from .._head.transitions import Change, apply_change
 from .._head.usage import waits_on_mps
 from .._shared.codec import Json, decoded
 from .._shared.planning.request import Request
@@ -108,4 +108,4 @@ def record(head: Head, state: str, change: Json) -> Json:
     """Record that a session has the state C(running), C(failed), C(terminating) or C(terminated). C(change) is a Change."""
     user = str(change["holder"].get("user", ""))
     made = decoded(Change, {**change, "owner": change.get("owner") or user, "now": time.time()})
-    return carry_out(head.directory, state, made, check_mode=head.check)
+    return apply_change(head.directory, state, made, check_mode=head.check)

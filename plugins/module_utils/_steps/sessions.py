@@ -17,13 +17,13 @@ from .._head.maintenance import adopt, is_lost
 from .._head.policy_file import read_policy
 from .._head.quotas import by_owner, uses
 from .._head.scheduling_queue import turns
-from .._head.session_record import Row
+from .._head.session_record import SessionRecord
 from .._head.session_view import is_overdue, time_left, without_private
 from .._head.store import FullStoreError, Store
 from .._head.usage import Holdings, available, held_on, list_groups, list_owners
 from .._shared.codec import Json
 from .._shared.constants import RESTART_ALL
-from .._shared.documents.report import Agent
+from .._shared.documents.report import AgentStatus
 from .._shared.exits import what_happened
 from .._shared.planning.policy import SitePolicy
 from .._shared.planning.policy_rules import allowed, quota_left
@@ -50,7 +50,7 @@ def list_all(
     C(samples) are the seconds of the past for which to return samples. C(logs) adds the kept logs to the newest session.
     C(whole_requests) keeps the private parts of requests of other users than C(viewer).
     """
-    reports, now = tuple(Agent.from_json(report) for report in agents), time.time()
+    reports, now = tuple(AgentStatus.from_json(report) for report in agents), time.time()
 
     def listed(store: Store) -> Json:
         held, site = held_on(reports, store.ends_on(reports), store.held_plans()), read_policy(head.directory)
@@ -73,14 +73,16 @@ def list_all(
         return _read(Store.copy(head.directory), reports, listed)
 
 
-def _read(store: Store, agents: Sequence[Agent], listed: Callable[[Store], Json]) -> Json:
+def _read(store: Store, agents: Sequence[AgentStatus], listed: Callable[[Store], Json]) -> Json:
     """A list. Sessions of a lost store are listed from their labels; the store itself is not touched."""
     with closing(store), store.transaction(keep=False):
         adopt(store, agents, now=0.0)
         return listed(store)
 
 
-def _sessions(store: Store, rows: Sequence[Row], agents: Sequence[Agent], site: SitePolicy, now: float) -> List[Json]:
+def _sessions(
+    store: Store, rows: Sequence[SessionRecord], agents: Sequence[AgentStatus], site: SitePolicy, now: float
+) -> List[Json]:
     """The rows of the list, each with what people read of its state."""
     order = {identity: turn for turn, identity in enumerate(turns(store, agents, site.queue, now), start=1)}
     found = [
@@ -117,12 +119,17 @@ def _is_requested_here(store: Store, session: str) -> bool:
     return requester is None or requester.uid == os.geteuid()
 
 
-def _left(store: Store, agents: Sequence[Agent], site: SitePolicy, owner: str) -> Json:
+def _left(store: Store, agents: Sequence[AgentStatus], site: SitePolicy, owner: str) -> Json:
     return quota_left(site, by_owner(uses(store.holding(), agents)), owner)
 
 
 def _owners(
-    store: Store, agents: Sequence[Agent], rows: Sequence[Json], held: Holdings, site: SitePolicy, asked: str | None
+    store: Store,
+    agents: Sequence[AgentStatus],
+    rows: Sequence[Json],
+    held: Holdings,
+    site: SitePolicy,
+    asked: str | None,
 ) -> List[Json]:
     """The owners, each with what a policy allows and what the owner may still have."""
     use = by_owner(uses(store.holding(), agents))

@@ -8,27 +8,29 @@ from __future__ import annotations
 from typing import Sequence
 
 from .._agent.engine.client import Engine
-from .._agent.ssh.container_files import Bundle
+from .._agent.ssh.container_files import SshFiles
 from .._agent.ssh.installer import FileInstaller
 from .._agent.ssh.other_containers import SetInstaller, found_containers
 from .._shared.codec import Json
 from .._worker.module import read_plan
-from .step import Agent
+from .step import AgentHandle
 
 
-def install(agent: Agent, plan: Json, bundle: str, containers: Sequence[str] = ()) -> Json:
+def install(agent: AgentHandle, plan: Json, bundle: str, containers: Sequence[str] = ()) -> Json:
     """Install the files of C(bundle) in these containers of the agent, or in all that have never been started."""
     engine = agent.connect(Engine)
-    installer = FileInstaller(engine, read_plan(plan), agent.name, Bundle.from_text(bundle))
+    installer = FileInstaller(engine, read_plan(plan), agent.name, SshFiles.from_text(bundle))
     return installer.install(list(containers), agent.check)
 
 
-def find(agent: Agent, names: Sequence[str], network: str = "") -> Json:
+def find(agent: AgentHandle, names: Sequence[str], network: str = "") -> Json:
     """C(found) are the running containers of the agent with these names, with their addresses in a network."""
     return found_containers(agent.connect(Engine), names, network)
 
 
-def install_set(agent: Agent, plan: Json, bundle: str, port: int) -> Json:
+def install_set(agent: AgentHandle, plan: Json, bundle: str, port: int) -> Json:
     """Install the files of C(bundle) in the running containers of a plan, and start SSH servers at the port."""
     engine = agent.connect(Engine)
-    return SetInstaller(engine, read_plan(plan), agent.name, Bundle.from_text(bundle), port).install(check=agent.check)
+    return SetInstaller(engine, read_plan(plan), agent.name, SshFiles.from_text(bundle), port).install(
+        check=agent.check
+    )

@@ -22,7 +22,7 @@ Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
-class Agent:
+class AgentHandle:
     """An agent.
 
     ``name`` is its name in the inventory, ``timeout`` the seconds of a request to its engine, ``edition`` the digest of the scripts
@@ -75,7 +75,7 @@ class Steps:
         step = step_of(noun, verb) if noun in self.nouns else None
         if step is None:
             raise InputError("call", name, f"is no step of {self.place}")
-        return carry_out(name, step, place, params)
+        return run_step(name, step, place, params)
 
 
 def noun_of(call: str) -> str:
@@ -112,7 +112,7 @@ _TYPES: Dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "bool": b
 _OPTIONAL = " | None"
 
 
-def carry_out(call: str, step: Step, place: object, params: Mapping[str, Any]) -> Json:
+def run_step(call: str, step: Step, place: object, params: Mapping[str, Any]) -> Json:
     """The result of a step at a place, with parameters by name in the types of its signature. Raises InputError for others."""
     known = inspect.signature(step).parameters
     unknown = [name for name in params if name not in known]

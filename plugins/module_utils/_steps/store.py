@@ -12,12 +12,11 @@ from .._head.maintenance import adopt
 from .._head.policy_file import read_document, read_policy, write_document
 from .._head.quotas import by_owner, policy_lines, quota_entries, uses
 from .._head.session_record import Requester
-from .._head.state_folder import Folder, desired, engine_group
-from .._head.state_folder import provide as provide_directory
+from .._head.state_folder import Folder, desired, engine_group, provide_directory
 from .._head.store import Store
 from .._shared.codec import Json
 from .._shared.documents.plan import App
-from .._shared.documents.report import Agent
+from .._shared.documents.report import AgentStatus
 from .._shared.errors import StateError
 from .._shared.names import check_owner
 from .._shared.planning import fair_share, policy_rules
@@ -60,7 +59,7 @@ def policy(head: Head, agents: Sequence[Json] = ()) -> Json:
     """The policy of the site as C(policy), and what owners have of what it permits as C(owners) and C(lines)."""
     document = read_document(head.directory)
     site = parse_policy(document)
-    reports = tuple(Agent.from_json(report) for report in agents)
+    reports = tuple(AgentStatus.from_json(report) for report in agents)
     with Store.opened(head.directory, read_only=True) as store:
         adopt(store, reports, now=0.0)
         found = quota_entries(site, by_owner(uses(store.holding(), reports)))
@@ -70,13 +69,13 @@ def policy(head: Head, agents: Sequence[Json] = ()) -> Json:
 def check_relays(head: Head, relays: Sequence[Json], owner: str, port_range: str) -> Json:
     """Refuse relays of a running session whose apps or ports the policy of the site does not permit this owner."""
     apps = [App.from_json(app) for app in relays]
-    policy_rules.check_relays(read_policy(head.directory), check_owner("session_owner", owner), apps, port_range)
+    policy_rules.permit_relays(read_policy(head.directory), check_owner("session_owner", owner), apps, port_range)
     return {}
 
 
 def check_commit(head: Head, session: str, owner: str, image: str) -> Json:
     """Refuse an image of a session that is not this owner's, that another login requested, or that the policy does not permit."""
-    policy_rules.check_commit(read_policy(head.directory), check_owner("session_owner", owner), image)
+    policy_rules.permit_commit(read_policy(head.directory), check_owner("session_owner", owner), image)
     with Store.opened(head.directory, read_only=True) as store:
         row, requester = store.need(session), store.requester(session)
         if row.owner != owner or (requester and requester.uid != Requester.of_this_process().uid):

@@ -13,10 +13,10 @@ from .._agent.host import own_address
 from .._shared.codec import Json
 from .._shared.errors import ConflictError, StateError
 from .._shared.waiting import deadline_in
-from .step import Agent
+from .step import AgentHandle
 
 
-def describe(agent: Agent, addresses: List[str] | None = None, tokens: bool = False, deadline: int = 60) -> Json:
+def describe(agent: AgentHandle, addresses: List[str] | None = None, tokens: bool = False, deadline: int = 60) -> Json:
     """C(swarm) describes the engine's place in its Swarm; C(tokens) are those that others join with."""
     engine = agent.connect(swarm.SwarmEngine)
     place = swarm.settled_membership(engine, deadline_in(deadline))
@@ -28,7 +28,7 @@ def describe(agent: Agent, addresses: List[str] | None = None, tokens: bool = Fa
 
 
 def join(
-    agent: Agent,
+    agent: AgentHandle,
     addresses: List[str],
     cluster: str = "",
     remote: str = "",
@@ -47,13 +47,13 @@ def join(
     elif agent.check:
         after = {**before, "state": "active", "cluster_id": cluster}
     elif remote:
-        after = swarm.join(engine, remote, token, own_address(addresses), end)
+        after = swarm.join_swarm(engine, remote, token, own_address(addresses), end)
     else:
-        after = swarm.create(engine, own_address(addresses), list(address_pool), end)
+        after = swarm.create_swarm(engine, own_address(addresses), list(address_pool), end)
     return _change(agent, before, after, addresses)
 
 
-def leave(agent: Agent, addresses: List[str] | None = None) -> Json:
+def leave(agent: AgentHandle, addresses: List[str] | None = None) -> Json:
     """Leave the Swarm."""
     engine = agent.connect(swarm.SwarmEngine)
     before = swarm.membership(engine)
@@ -64,25 +64,29 @@ def leave(agent: Agent, addresses: List[str] | None = None) -> Json:
     return _change(agent, before, dict(swarm.INACTIVE), addresses)
 
 
-def set_roles(agent: Agent, nodes: Sequence[str], role: str, deadline: int = 60) -> Json:
+def set_roles(agent: AgentHandle, nodes: Sequence[str], role: str, deadline: int = 60) -> Json:
     """Make nodes managers or workers; C(nodes) are those that changed. The agent is a manager."""
-    changed = swarm.set_roles(agent.connect(swarm.SwarmEngine), nodes, role, deadline_in(deadline), check=agent.check)
+    changed = swarm.set_node_roles(
+        agent.connect(swarm.SwarmEngine), nodes, role, deadline_in(deadline), check=agent.check
+    )
     return {"changed": bool(changed), "nodes": changed}
 
 
-def remove_nodes(agent: Agent, nodes: Sequence[str], deadline: int = 60) -> Json:
+def remove_nodes(agent: AgentHandle, nodes: Sequence[str], deadline: int = 60) -> Json:
     """Remove nodes that have left the Swarm; C(nodes) are those that were removed. The agent is a manager."""
-    changed = swarm.remove_nodes(agent.connect(swarm.SwarmEngine), nodes, deadline_in(deadline), check=agent.check)
+    changed = swarm.remove_swarm_nodes(
+        agent.connect(swarm.SwarmEngine), nodes, deadline_in(deadline), check=agent.check
+    )
     return {"changed": bool(changed), "nodes": changed}
 
 
-def remove_former(agent: Agent, node: str, deadline: int = 60) -> Json:
+def remove_former(agent: AgentHandle, node: str, deadline: int = 60) -> Json:
     """Remove what a host was in the Swarm before it joined as C(node). The agent is a manager."""
     listed = agent.connect(swarm.SwarmEngine).nodes()
     return remove_nodes(agent, swarm.former_nodes(listed, node), deadline)
 
 
-def fence(agent: Agent, nodes: Mapping[str, str], removes: bool, swarm_id: str = "", deadline: int = 60) -> Json:
+def fence(agent: AgentHandle, nodes: Mapping[str, str], removes: bool, swarm_id: str = "", deadline: int = 60) -> Json:
     """Make sure that the Swarm has lost these nodes, by the name of their agent. The agent is a manager.
 
     A node that is not in its list has been removed, if it was of this Swarm: a manager of another one knows nothing about it.
@@ -101,14 +105,14 @@ def fence(agent: Agent, nodes: Mapping[str, str], removes: bool, swarm_id: str =
             raise StateError(message % (name, agent.name, found), name)
     if not removes:
         return {"changed": False, "nodes": []}
-    swarm.set_roles(engine, list(nodes.values()), "worker", deadline_in(deadline), check=agent.check)
+    swarm.set_node_roles(engine, list(nodes.values()), "worker", deadline_in(deadline), check=agent.check)
     return remove_nodes(agent, list(nodes.values()), deadline)
 
 
-def _change(agent: Agent, before: Json, after: Json, addresses: List[str] | None) -> Json:
+def _change(agent: AgentHandle, before: Json, after: Json, addresses: List[str] | None) -> Json:
     difference = {"before": before, "after": after}
     return {"changed": after is not before, "swarm": _shown(agent, after, addresses), "diff": difference}
 
 
-def _shown(agent: Agent, place: Json, addresses: List[str] | None) -> Json:
+def _shown(agent: AgentHandle, place: Json, addresses: List[str] | None) -> Json:
     return {**place, "name": agent.name, "address": place["address"] or own_address(addresses or [])}

@@ -21,8 +21,8 @@ from .._shared.calls import taken
 from .._shared.codec import Json
 from .._shared.documents.plan import Plan
 from .._shared.errors import ComputeError, InputError, LibraryError
-from .payload_cache import leave, lose_python
-from .worker import own_directory, stay
+from .payload_cache import install, invalidate
+from .worker import daemonize, own_directory
 
 Work = Callable[[Json, bool], Json]
 Prepare = Callable[[], None]
@@ -55,12 +55,12 @@ def run(module: AnsibleModule, spec: Mapping[str, Json], work: Work, prepare: Pr
     stay.
     """
     result = result_of(work, module.params, check_mode=module.check_mode, diff=module._diff)
-    if module.params["stays"] and _suits(result):
+    if module.params["stays"] and _python_usable(result):
         directory = own_directory(module.params["stays"])
-        leave(getattr(__spec__.loader, "archive", ""), directory)
-        if prepare and not module.params.get("secrets") and _may_stay(result):
+        install(getattr(__spec__.loader, "archive", ""), directory)
+        if prepare and not module.params.get("secrets") and _may_daemonize(result):
             prepare()
-            stay(lambda asked: _answer(spec, work, asked), directory)
+            daemonize(lambda asked: _answer(spec, work, asked), directory)
     for warning in result.pop("warnings", []):
         module.warn(warning)
     if result.pop("failed", False):
@@ -68,32 +68,32 @@ def run(module: AnsibleModule, spec: Mapping[str, Json], work: Work, prepare: Pr
     module.exit_json(**result)
 
 
-def go_on(asked: Json, spec: Mapping[str, Json], work: Work, directory: str, prepare: Prepare | None) -> None:
+def serve_once(asked: Json, spec: Mapping[str, Json], work: Work, directory: str, prepare: Prepare | None) -> None:
     """Answer a request, and stay as a module does, in a process that a client has started from the library of this host."""
     result, may_stay = _answer(spec, work, asked)
     print(json.dumps(result), flush=True)
-    if not _suits(result):
-        lose_python(sys.path[0])
+    if not _python_usable(result):
+        invalidate(sys.path[0])
     if prepare and may_stay and not asked["options"].get("secrets"):
-        stay(lambda other: _answer(spec, work, other), directory, prepare)
+        daemonize(lambda other: _answer(spec, work, other), directory, prepare)
 
 
 def _answer(spec: Mapping[str, Json], work: Work, asked: Json) -> Tuple[Json, bool]:
     result = called(spec, work, asked["options"], check_mode=asked["check"], diff=asked["diff"])
-    return result, _may_stay(result)
+    return result, _may_daemonize(result)
 
 
-def _suits(result: Json) -> bool:
+def _python_usable(result: Json) -> bool:
     """Whether this Python can do the work of this host. If not, Ansible may find another one that has the Docker SDK."""
-    return _reaches(result) and (result.get("failure") or {}).get("code") != LibraryError.code
+    return _engine_reachable(result) and (result.get("failure") or {}).get("code") != LibraryError.code
 
 
-def _may_stay(result: Json) -> bool:
+def _may_daemonize(result: Json) -> bool:
     """Whether no new process could do better: one of a new login may reach an engine that this one does not reach."""
-    return not result.get("failed") and _reaches(result)
+    return not result.get("failed") and _engine_reachable(result)
 
 
-def _reaches(result: Json) -> bool:
+def _engine_reachable(result: Json) -> bool:
     """Whether the step has found no lack of an engine: a report says so, and other steps that need the engine fail."""
     parts = (result, result.get("agent") or {}, result.get("report") or {})
     return all(part.get("reachable", True) for part in parts)
@@ -108,16 +108,16 @@ def called(spec: Mapping[str, Json], work: Work, options: Json, *, check_mode: b
     result = result_of(work, params, check_mode=check_mode, diff=diff)
     secrets = {value for value in (params.get("secrets") or {}).values() if isinstance(value, str) and value}
     # A module in a process of its own returns JSON, not its objects.
-    cleaned: Json = without(secrets, json.loads(json.dumps({"changed": False, **result})))
+    cleaned: Json = without_keys(secrets, json.loads(json.dumps({"changed": False, **result})))
     return cleaned
 
 
-def without(secrets: Collection[str], value: Any) -> Any:
+def without_keys(secrets: Collection[str], value: Any) -> Any:
     """The value with every secret in its texts hidden, as Ansible hides the options that have C(no_log)."""
     if isinstance(value, dict):
-        return {key: without(secrets, item) for key, item in value.items()}
+        return {key: without_keys(secrets, item) for key, item in value.items()}
     if isinstance(value, list):
-        return [without(secrets, item) for item in value]
+        return [without_keys(secrets, item) for item in value]
     if isinstance(value, str):
         for secret in secrets:
             value = value.replace(secret, HIDDEN)
@@ -144,7 +144,7 @@ def result_of(work: Work, params: Json, *, check_mode: bool, diff: bool) -> Json
     return {"failed": True, **_measured(begun), **result}
 
 
-def joined(first: Json, second: Json) -> Json:
+def join_arguments(first: Json, second: Json) -> Json:
     """Two results of one call as one, with the keys of the one that has containers, and both differences in order."""
     before, after = (
         result["diff"] if isinstance(result["diff"], list) else [result["diff"]] for result in (first, second)

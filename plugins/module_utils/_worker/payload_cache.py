@@ -26,7 +26,7 @@ PYTHON = "python"
 _KEPT = 7 * 86400
 
 
-def leave(archive: str, process: str) -> None:
+def install(archive: str, process: str) -> None:
     """Unpack the archive of a module beside the directory of the process that stays, unless its library is there already.
 
     There is none if the disk has no room for it.
@@ -60,7 +60,7 @@ def _unpack(archive: str, own: str) -> None:
         os.close(handle)
 
 
-def lose_python(library: str) -> None:
+def invalidate(library: str) -> None:
     """Let the next module replace the library, which may come with another Python."""
     with suppress(OSError):
         os.unlink(os.path.join(library, PYTHON))

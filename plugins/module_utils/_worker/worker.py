@@ -40,7 +40,7 @@ Answer = Callable[[Json], Tuple[Json, bool]]
 _asking: List[int] = []
 
 
-def asking() -> int:
+def client_pid() -> int:
     """The process that asks for the step of this one, below the connection of the controller: without a client, this one itself."""
     return _asking[0] if _asking else os.getpid()
 
@@ -50,7 +50,7 @@ def own_directory(directory: str) -> str:
     return "%s-%s" % (directory, os.uname().nodename.partition(".")[0])
 
 
-def stay(answer: Answer, directory: str, prepare: Callable[[], None] = lambda: None) -> None:
+def daemonize(answer: Answer, directory: str, prepare: Callable[[], None] = lambda: None) -> None:
     """Leave a copy of this process that answers requests at the socket C(steps) of a directory, unless another one does so.
 
     The copy prepares itself before it takes a request. There is no such process if the path is too long for a socket, or no process

@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, List, Mapping, Sequence, Tuple
 
-from ...module_utils._shared.codec import Json, picked
-from ...module_utils._shared.errors import InputError, few, visible_lines
+from ...module_utils._shared.codec import Json, subset
+from ...module_utils._shared.errors import InputError, shorten_list, visible_lines
 
 GROUPED = "grouped"
 # What ssh and timeout(1) use, too.
@@ -42,10 +42,10 @@ class Answer:
         return self.problem or "exit code %d" % self.code
 
     def to_json(self) -> Json:
-        return {**picked(self, "hostname", "lines", "left_out", "problem"), "exit_code": self.code}
+        return {**subset(self, "hostname", "lines", "left_out", "problem"), "exit_code": self.code}
 
 
-def report(answers: Sequence[Answer], form: str) -> List[str]:
+def report_answers(answers: Sequence[Answer], form: str) -> List[str]:
     """The output of all containers: each line after the container's name, or a block for each container."""
     lines: List[str] = []
     for answer in answers:
@@ -62,7 +62,7 @@ def failure(answers: Sequence[Answer], what: str) -> str:
     if not failed:
         return ""
     named = [f"{answer.hostname} ({answer.outcome})" for answer in failed]
-    return "%s failed in %d of %d containers: %s." % (what, len(failed), len(answers), few(named, _MOST))
+    return "%s failed in %d of %d containers: %s." % (what, len(failed), len(answers), shorten_list(named, _MOST))
 
 
 def worst(answers: Sequence[Answer]) -> int:
@@ -74,14 +74,14 @@ def chosen(document: Mapping[str, Any], wanted: Sequence[str], variable: str) ->
     known = [str(container["hostname"]) for container in document["containers"]]
     unknown = [name for name in wanted if name not in known]
     if unknown:
-        rule = f"session {document['session']['name']} has no such container, only {few(known, _MOST)}"
+        rule = f"session {document['session']['name']} has no such container, only {shorten_list(known, _MOST)}"
         raise InputError(variable, ", ".join(unknown), rule)
     return tuple(name for name in known if not wanted or name in wanted)
 
 
 def counted(names: Sequence[str]) -> str:
     """The containers in a few words, as ``3 containers (main1, sub1, sub2)``."""
-    return "%d container%s (%s)" % (len(names), "" if len(names) == 1 else "s", few(names, _MOST))
+    return "%d container%s (%s)" % (len(names), "" if len(names) == 1 else "s", shorten_list(names, _MOST))
 
 
 def most_bytes(count: int) -> int:

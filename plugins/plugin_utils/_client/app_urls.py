@@ -21,7 +21,7 @@ LOOPBACK = "127.0.0.1"
 MAIN = "main1"
 
 
-def text(plan: Plan, identity: Identity, address: str, former: Sequence[str] = ()) -> str:
+def urls_text(plan: Plan, identity: Identity, address: str, former: Sequence[str] = ()) -> str:
     """A line for each app that PID 1 runs: its name, its URL, and its token if the URL lacks it. ``former`` are the lines
     of the apps that were added after the launch.
 
@@ -57,7 +57,7 @@ def line(name: str, url: str) -> str:
     return f"{name} {url}\n"
 
 
-def change(artifacts: Artifacts, added: Mapping[str, str], removed: Sequence[str]) -> None:
+def change_apps(artifacts: Artifacts, added: Mapping[str, str], removed: Sequence[str]) -> None:
     """Add or replace URLs by app, and remove others."""
     kept = [one for one in _lines(artifacts) if one.partition(" ")[0] not in (*added, *removed)]
     lines = kept + [line(name, url) for name, url in added.items()]

@@ -20,7 +20,7 @@ from ...module_utils._shared.errors import ComputeError, InputError, visible_lin
 from ...module_utils._shared.parallel import map_bounded
 from ...module_utils._shared.units import show_bytes
 from .answers import LATE, Answer
-from .shell import OPTIONS, Shell, kill, pipe, started, stop
+from .shell import OPTIONS, Shell, kill, pipe, start_process, stop_process
 from .tar_stream import TarReader, pack
 
 PARALLEL = 16
@@ -123,7 +123,7 @@ class Copy:
 
     @contextmanager
     def _running(self, command: Sequence[str], **streams: Any) -> Iterator[_Run]:
-        run = _Run(started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **streams), self.deadline)
+        run = _Run(start_process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **streams), self.deadline)
         try:
             yield run
             run.wait()
@@ -155,7 +155,7 @@ class _Run:
         self._timer.cancel()
         kill(self.process)
         self._listener.join()
-        stop(self.process)
+        stop_process(self.process)
 
     def failure(self, host: str) -> Answer:
         if self.is_late:

@@ -11,22 +11,22 @@ from itertools import chain
 from typing import Dict, Sequence, Tuple
 
 from ...module_utils._agent.ssh import config_files, host_lists
-from ...module_utils._agent.ssh.container_files import ID_CONTAINER, Bundle
+from ...module_utils._agent.ssh.container_files import ID_CONTAINER, SshFiles
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.plan import Container, Network, Plan
 from ...module_utils._shared.documents.topology import kept_apps
-from .._hosts.results import listed
+from .._hosts.results import as_list
 from .._hosts.ssh_route import Route
 from . import app_urls
 from .keys import SECRET_BYTES, Identity
 from .session_dir import APPS, Artifacts
 
 
-def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container], port: int = 0) -> Bundle:
+def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container], port: int = 0) -> SshFiles:
     """The keys and texts for these containers that only the controller can generate. ``port``: another one than the plan's."""
     cluster = identity.cluster
     keys = (cluster.public, identity.user.public, *plan.session.authorized_keys)
-    return Bundle(
+    return SshFiles(
         authority=identity.authority,
         known_hosts=config_files.authority_line(plan, identity.authority),
         pinned=config_files.pinned_lines(
@@ -95,7 +95,7 @@ class SessionIdentity:
         if not check:
             for name, content in stale.items():
                 self.artifacts.write(name, content)
-        shown = listed(result.get("diff"))
+        shown = as_list(result.get("diff"))
         return {
             **result,
             "changed": bool(result.get("changed") or stale),
@@ -104,7 +104,9 @@ class SessionIdentity:
         }
 
     def _files(self, route: Route) -> Dict[str, str]:
-        urls = app_urls.text(self.plan, self.identity, route.address, app_urls.added_lines(self.plan, self.artifacts))
+        urls = app_urls.urls_text(
+            self.plan, self.identity, route.address, app_urls.added_lines(self.plan, self.artifacts)
+        )
         return {
             "ssh_config": config_files.controller_config(self.plan, route.address, self.artifacts.folder, route.proxy),
             "known_hosts": config_files.authority_line(self.plan, self.identity.authority) + "\n",

@@ -25,7 +25,7 @@ LONGEST = 16 << 20
 _AHEAD = 5
 
 
-def write(base: str, agents: Mapping[str, str], unfit: Mapping[str, str], unguarded: Sequence[str]) -> str:
+def write_last_check(base: str, agents: Mapping[str, str], unfit: Mapping[str, str], unguarded: Sequence[str]) -> str:
     """Keep a result. Returns a warning if it cannot be written.
 
     ``agents`` are addresses by name, ``unfit`` reasons by name, ``unguarded`` the agents whose containers reach overlays.
@@ -44,7 +44,7 @@ def write(base: str, agents: Mapping[str, str], unfit: Mapping[str, str], unguar
     return ""
 
 
-def read(base: str, agents: Mapping[str, str], age: float) -> Json | None:
+def read_last_check(base: str, agents: Mapping[str, str], age: float) -> Json | None:
     """The kept result as ``unfit``, ``unguarded`` and its ``age`` for people; None if there is none that counts."""
     document = _document(os.path.join(base_of(base), NAME))
     expected = {"agents": dict, "unfit": dict, "unguarded": list, "time": float}

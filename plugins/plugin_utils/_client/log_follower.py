@@ -10,7 +10,7 @@ import time
 from typing import Dict, List, Sequence, Set
 
 from ...module_utils._shared.codec import Json
-from ...module_utils._shared.errors import visible
+from ...module_utils._shared.errors import escape_control
 
 # Lines of one answer, and characters of one line.
 MOST = 500
@@ -38,11 +38,11 @@ class GrowingLog:
         except ValueError:  # a day or an hour that does not exist
             return 0
 
-    def news(self, hostname: str, text: str) -> List[str]:
+    def unseen(self, hostname: str, text: str) -> List[str]:
         """The new lines, for people; the container wrote them, so control characters are escapes.
 
         >>> log = GrowingLog()
-        >>> log.news("main1", "2026-01-01T00:00:00.000000001Z a\\n"), log.news("main1", "2026-01-01T00:00:00.000000001Z a\\n")
+        >>> log.unseen("main1", "2026-01-01T00:00:00.000000001Z a\\n"), log.unseen("main1", "2026-01-01T00:00:00.000000001Z a\\n")
         (['main1: a'], [])
         """
         lines = [line.partition(" ") for line in text.split("\n") if line]
@@ -53,7 +53,7 @@ class GrowingLog:
         is_cut = len(fresh) >= MOST
         self._last = max(moment for moment, _line in fresh)
         # A program may return to the beginning of its line, as progress bars do: each part is a line here.
-        parts = [part for _moment, line in fresh for part in visible(line.strip("\r")).split("\n")]
+        parts = [part for _moment, line in fresh for part in escape_control(line.strip("\r")).split("\n")]
         shown = [f"{hostname}: {_short(part)}" for part in parts[-MOST:]]
         return ([f"{hostname}: (earlier lines are left out; session_logs.yml shows them)"] if is_cut else []) + shown
 
@@ -73,11 +73,11 @@ class FollowedLogs:
         since = min((log.since for log in known), default=0)
         return {**self._common, "since": since, "tail": MOST if known else min(self._tail, MOST)}
 
-    def news(self, agent: str, logs: Sequence[Json]) -> List[str]:
+    def unseen(self, agent: str, logs: Sequence[Json]) -> List[str]:
         """The new lines of an agent's answer, for people. A log that cannot be read says why, once.
 
         >>> followed = FollowedLogs("uuid", [], 10)
-        >>> followed.news("node1", [{"hostname": "main1", "text": "2026-01-01T00:00:00.000000001Z a\\n"}])
+        >>> followed.unseen("node1", [{"hostname": "main1", "text": "2026-01-01T00:00:00.000000001Z a\\n"}])
         ['main1: a']
         """
         lines: List[str] = []
@@ -86,8 +86,8 @@ class FollowedLogs:
             grown = self._logs.setdefault(agent, {}).setdefault(hostname, GrowingLog())
             if text.startswith("(") and hostname not in self._unreadable:
                 self._unreadable.add(hostname)
-                lines.append(f"{hostname}: {visible(text.strip())}")
-            lines += grown.news(hostname, text)
+                lines.append(f"{hostname}: {escape_control(text.strip())}")
+            lines += grown.unseen(hostname, text)
         return lines
 
 

@@ -116,7 +116,7 @@ class KeptRequests(Artifacts):
 
 
 @dataclass(frozen=True)
-class EndedFolders:
+class StaleSessionDirs:
     """The directories of the controller by the ID of their session, and the sessions whose requests it keeps.
 
     The store knows which of these sessions have ended by themselves, or by the command of another controller.
@@ -127,7 +127,7 @@ class EndedFolders:
     requests: FrozenSet[str] = frozenset()
 
     @classmethod
-    def of(cls, base: object, *, check: bool) -> EndedFolders:
+    def of(cls, base: object, *, check: bool) -> StaleSessionDirs:
         """The directories in ``base``; none without it, and none in check mode."""
         path = base_of(base)
         found: Dict[str, str] = {}

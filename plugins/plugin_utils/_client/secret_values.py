@@ -11,7 +11,7 @@ from typing import Any, Dict, Mapping, Sequence
 
 from ansible.errors import AnsibleError
 
-from ...module_utils._agent.engine.secrets import Delivery
+from ...module_utils._agent.engine.secrets import SecretFiles
 from ...module_utils._agent.ssh.config_files import set_env
 from ...module_utils._shared.documents.plan import Secret, Session
 from ...module_utils._shared.errors import InputError
@@ -76,7 +76,7 @@ def _given(wanted: Sequence[Secret], given: Any, key: str) -> Dict[str, str]:
     }
 
 
-def delivery(wanted: Sequence[Secret], contents: Mapping[str, bytes]) -> Delivery:
+def delivery(wanted: Sequence[Secret], contents: Mapping[str, bytes]) -> SecretFiles:
     """What a container gets: the files, and the variables that some of them are, too."""
     variables = {
         secret.environment: contents[secret.name].decode().removesuffix("\n") for secret in wanted if secret.environment
@@ -85,7 +85,7 @@ def delivery(wanted: Sequence[Secret], contents: Mapping[str, bytes]) -> Deliver
         rule = "must have at most %d bytes in all environment variables" % _MOST_BYTES
         raise InputError(SECRETS, ", ".join(variables), rule)
     files = {name: base64.b64encode(content).decode() for name, content in contents.items()}
-    return Delivery(files, variables, set_env(variables).partition(" ")[2])
+    return SecretFiles(files, variables, set_env(variables).partition(" ")[2])
 
 
 def delivered(session: Session, given: Any, loader: Any, artifacts: str) -> Dict[str, str]:

@@ -81,7 +81,7 @@ class Shell:
             for host in hosts:
                 talks.append(_Talk(host, self.command(host, script), marker, most_bytes(len(hosts))))
                 talks[-1].send(sent)
-            listen(talks, time.monotonic() + seconds)
+            read_answers(talks, time.monotonic() + seconds)
         finally:
             for talk in talks:
                 talk.end()
@@ -131,7 +131,7 @@ class _Talk:
         self.host = host
         self.output = Output(marker, limit)
         self.is_open = True
-        self.process = started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.process = start_process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def send(self, content: bytes) -> None:
         """The command. Standard input stays open: its end ends the command."""
@@ -151,7 +151,7 @@ class _Talk:
         if not self.is_open:
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(5)
-        stop(self.process)
+        stop_process(self.process)
 
     def answer(self, seconds: float) -> Answer:
         kept = (self.output.content, self.output.left_out)
@@ -171,7 +171,7 @@ def _permit_pipes(processes: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
-def listen(talks: Sequence[Any], deadline: float) -> None:
+def read_answers(talks: Sequence[Any], deadline: float) -> None:
     """Read all outputs until each has ended, or the time is over."""
     with selectors.DefaultSelector() as selector:
         for talk in talks:
@@ -185,7 +185,7 @@ def listen(talks: Sequence[Any], deadline: float) -> None:
                 selector.unregister(key.fileobj)
 
 
-def started(command: Sequence[str], **streams: Any) -> subprocess.Popen[bytes]:
+def start_process(command: Sequence[str], **streams: Any) -> subprocess.Popen[bytes]:
     """A process in a group of its own: ssh starts another one for the way through main1."""
     try:
         return subprocess.Popen(command, start_new_session=True, **streams)
@@ -201,7 +201,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
+def stop_process(process: subprocess.Popen[bytes]) -> None:
     """End a process and those that it has started, and close its pipes."""
     kill(process)
     for stream in filter(None, (process.stdin, process.stdout, process.stderr)):

@@ -14,7 +14,7 @@ import tarfile
 from contextlib import contextmanager, suppress
 from typing import IO, Iterator, List, Tuple
 
-from ...module_utils._shared.errors import ComputeError, visible
+from ...module_utils._shared.errors import ComputeError, escape_control
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -65,7 +65,9 @@ class TarReader:
         """The path below the folder. It begins with the name that was asked for."""
         parts = [part for part in name.split("/") if part not in ("", ".")]
         if "\0" in name or name.startswith("/") or ".." in parts or parts[:1] != [self._name] or len(parts) > _DEEPEST:
-            raise self._refusal("a path that was not asked for, {}".format(visible(name).replace("\n", "\\n")[:100]))
+            raise self._refusal(
+                "a path that was not asked for, {}".format(escape_control(name).replace("\n", "\\n")[:100])
+            )
         return parts
 
     def _keep(self, member: tarfile.TarInfo, parts: List[str]) -> None:

@@ -22,7 +22,7 @@ from ...module_utils._shared.documents.findings import (
     Verdict,
     verdict,
 )
-from ...module_utils._shared.errors import ConflictError, few
+from ...module_utils._shared.errors import ConflictError, shorten_list
 from ...module_utils._shared.planning.addresses import choose_subnet
 from ...module_utils._shared.planning.capacity import kernel_bounds, kernel_room, kernel_shortfall
 from ...module_utils._shared.units import show_bytes
@@ -224,7 +224,9 @@ def _gpu_health(report: Json, _required: Requirements) -> Verdict:
         return OK, "not checked: no GPU of NVIDIA, or no nvidia-smi", ""
     if not sick:
         return OK, "%d green" % len(report["gpu_health"]), ""
-    found = few([f"{gpu['id']} is {gpu['state']}: {', '.join(gpu['reasons'])}" for gpu in sick], _SHOWN_GPUS, "; ")
+    found = shorten_list(
+        [f"{gpu['id']} is {gpu['state']}: {', '.join(gpu['reasons'])}" for gpu in sick], _SHOWN_GPUS, "; "
+    )
     remedy = f"see nvidia-smi -q -i {sick[0]['id']} and dmesg there, then reset or replace it"
     return WARN, found, remedy
 

@@ -17,7 +17,7 @@ from ...module_utils._shared.planning.swarm_plan import data_path_port
 from ...module_utils._shared.text.table import check_lines
 from .._hosts.conductor import Play
 from .._hosts.connection import OtherHosts
-from .._hosts.results import cause
+from .._hosts.results import root_cause
 from .diagnosis import apart, diagnose, summarize
 from .overlay_checks import matrix
 from .overlay_plan import Link, overlay_plan, ring, rounds
@@ -123,17 +123,17 @@ class _Tests:
         links = ring({host: one for host, one in found.items() if one.get("measured")}) if seconds else []
         for turn in rounds(links):
             orders = {name: {"mark": self._mark, "peer": peer, "seconds": seconds} for name, peer in turn}
-            self._play.tried_on_each(list(orders), "doctor.measure", orders.__getitem__)
+            self._play.try_on_each(list(orders), "doctor.measure", orders.__getitem__)
         return links
 
     def _remove_network(self, manager: str) -> None:
         answer = self._step([manager], "remove_network")[manager]
         if answer.get("failed"):
             left = "The overlay network of the check stays on %s until the next check: %s"
-            self._play.warn(left % (manager, cause(answer)))
+            self._play.warn(left % (manager, root_cause(answer)))
 
     def _step(self, hosts: Sequence[str], step: str, **params: Any) -> Dict[str, Json]:
-        return self._play.tried_on_each(hosts, f"doctor.{step}", lambda _host: {"mark": self._mark, **params})
+        return self._play.try_on_each(hosts, f"doctor.{step}", lambda _host: {"mark": self._mark, **params})
 
     def _keep(self, reason: str, answers: Dict[str, Json]) -> None:
         """Keep what a step has found on each agent, or why it failed, by the name C(reason)."""
@@ -151,7 +151,7 @@ def _probe(host: str, answer: Json, reason: str) -> Json:
 def _arrived(answer: Json) -> Json:
     """The answer. Raises ComputeError if it is a failure."""
     if answer.get("failed"):
-        raise ComputeError(cause(answer))
+        raise ComputeError(root_cause(answer))
     return answer
 
 

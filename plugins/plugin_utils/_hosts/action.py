@@ -24,7 +24,7 @@ from ...module_utils._worker.module import CALLS
 from .._settings.session_files import located
 from . import direct_call, trace, worker_client
 from .documented import documented
-from .results import explained, unreachable, write_result
+from .results import unreachable, with_failure_message, write_result
 from .runtime_scripts import runtime_scripts
 from .transfer_watch import watched
 
@@ -148,7 +148,7 @@ class ComputeAction(ActionBase):
             result = direct_call.call(args, check_mode=self._task.check_mode, diff=self._task.diff)
         else:
             result = worker_client.answer(self, args, task_vars) or self._module_result(args, task_vars)
-            result = explained(result, call, self.where(task_vars))
+            result = with_failure_message(result, call, self.where(task_vars))
         return self._noted(call, begun, self._of_host(validation.result(result)))
 
     def _of_host(self, result: Json) -> Json:

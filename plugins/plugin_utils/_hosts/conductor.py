@@ -112,7 +112,7 @@ class Play:
 
     # Steps
 
-    def tried_on_each(self, hosts: Sequence[str], step: str, params: Callable[[str], Json]) -> Dict[str, Json]:
+    def try_on_each(self, hosts: Sequence[str], step: str, params: Callable[[str], Json]) -> Dict[str, Json]:
         """The result of a step on each host, with the parameters for that host. A host that does not answer has a failed result."""
         return self.tried_calls(hosts, step, lambda others, host: others.step(host, step, params(host)))
 
@@ -123,7 +123,7 @@ class Play:
     def calls(self, hosts: Sequence[str], name: str, call: Callable[[OtherHosts, str], Json]) -> Dict[str, Json]:
         """The result of a call for each of these hosts. Raises StepError if it fails on any."""
         found = self.tried_calls(hosts, name, call)
-        checked(joint_result(found))
+        raise_if_failed(joint_result(found))
         return found
 
     def tried_calls(self, hosts: Sequence[str], name: str, call: Callable[[OtherHosts, str], Json]) -> Dict[str, Json]:
@@ -139,15 +139,15 @@ class Play:
 
     def tried(self, host: str, step: str, params: Json) -> Json:
         """The result of a step on a host. One that does not answer has a failed result."""
-        return self.tried_on_each([host], step, lambda _host: params)[host]
+        return self.try_on_each([host], step, lambda _host: params)[host]
 
     def on(self, host: str, step: str, params: Json) -> Json:
         """The result of a step on a host. Raises StepError if it fails."""
-        return checked(self.tried(host, step, params))
+        return raise_if_failed(self.tried(host, step, params))
 
     def on_head(self, step: str, params: Json) -> Json:
         """The result of a step on the session store. Raises StepError if it fails."""
-        return checked(self.tried_on_head(step, params))
+        return raise_if_failed(self.tried_on_head(step, params))
 
     def tried_on_head(self, step: str, params: Json) -> Json:
         return self.tried(self.head, step, {**params, **({"state_dir": self.state_dir} if self.state_dir else {})})
@@ -257,7 +257,7 @@ class Play:
         notification.notify(self.action, events, self.task_vars)
 
 
-def checked(result: Json) -> Json:
+def raise_if_failed(result: Json) -> Json:
     """The result. Raises StepError if it is a failure."""
     if result.get("failed"):
         raise StepError(result)

@@ -21,13 +21,13 @@ def login() -> str:
         return str(os.getuid())
 
 
-def holder() -> Json:
+def lease_owner() -> Json:
     """The process of this ansible-playbook, which holds a session during its launch. Actions run in its forks."""
     pid = os.getppid()
     return {"host": socket.gethostname(), "machine": _machine(), "user": login(), "pid": pid, "start": _started(pid)}
 
 
-def is_gone(other: Json) -> bool:
+def has_exited(other: Json) -> bool:
     """Whether another holder has certainly ended: it ran in this PID namespace, and its process no longer exists."""
     machine = _machine()
     if not machine or other.get("machine") != machine:

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, List, Mapping
 
 from ...module_utils._shared.codec import Json
-from ...module_utils._shared.errors import TakenError, visible
+from ...module_utils._shared.errors import TakenError, escape_control
 from .transfer_watch import write_whole
 
 # Codes of failures that come before those that follow from them.
@@ -32,7 +32,7 @@ _FOR_PEOPLE = frozenset({"deprecations", "exception", "invocation", "lines", "un
 
 def unreachable(where: str, reason: str) -> Json:
     """A lost host as a failure: Ansible rescues only failures. C(reason) is without the remedy."""
-    shown = visible(" ".join(reason.split())[:_LONGEST].rstrip(".: "))
+    shown = escape_control(" ".join(reason.split())[:_LONGEST].rstrip(".: "))
     message = f"{where} cannot be reached: {shown}; check its connection, and run the same command again."
     failure = {"code": "unreachable", "message": message, "where": where}
     return {"failed": True, "msg": message, "failure": failure, "reason": shown}
@@ -41,15 +41,15 @@ def unreachable(where: str, reason: str) -> Json:
 def failure_reason(result: Json) -> str:
     """Why a module failed, on one line of at most 300 characters."""
     reason = result.get("msg") or result.get("module_stderr") or "the module failed"
-    return visible(" ".join(str(reason).split())[:_LONGEST])
+    return escape_control(" ".join(str(reason).split())[:_LONGEST])
 
 
-def cause(result: Json) -> str:
+def root_cause(result: Json) -> str:
     """Why a call failed, without a remedy, as ``failure_reason`` shows it."""
     return failure_reason({**result, "msg": result.get("reason") or result.get("msg")})
 
 
-def explained(result: Json, step: str, host: str) -> Json:
+def with_failure_message(result: Json, step: str, host: str) -> Json:
     """The result; of a module without one, a failure that names host, cause and remedy. Ansible reports only that JSON is missing."""
     # Ansible adds what the module wrote instead of a result. No step has a key of this name.
     if "module_stdout" not in result or not result.get("failed"):
@@ -87,7 +87,7 @@ def _last_line(result: Json) -> str:
     for stream in ("module_stderr", "module_stdout"):
         lines = [line.strip() for line in str(result.get(stream) or "").splitlines() if line.strip()]
         if lines:
-            return visible(lines[-1][:_LONGEST].rstrip(". "))
+            return escape_control(lines[-1][:_LONGEST].rstrip(". "))
     return _NOTHING
 
 
@@ -102,7 +102,7 @@ def joint_result(results: Mapping[str, Json]) -> Json:
         if all(isinstance(value, list) for value in each)
     }
     durations = {name: max(each) for name, each in values.items() if name.endswith("duration")}
-    differences = [item for value in values.get("diff", []) for item in listed(value)]
+    differences = [item for value in values.get("diff", []) for item in as_list(value)]
     return {
         "changed": any(values.get("changed", [])),
         **lists,
@@ -112,7 +112,7 @@ def joint_result(results: Mapping[str, Json]) -> Json:
     }
 
 
-def listed(value: Any) -> List[Any]:
+def as_list(value: Any) -> List[Any]:
     """The differences of a result, which may be one or none."""
     return value if isinstance(value, list) else [value] if value else []
 

@@ -68,7 +68,7 @@ except Exception:
         os.unlink(sys.path[0] + "/python")
     finally:
         sys.exit(%d)
-step.go_on(sys.stdin.read(), directory)
+step.serve_once(sys.stdin.read(), directory)
 """ % _ABSENT[0]
 
 

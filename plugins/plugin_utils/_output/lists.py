@@ -48,7 +48,7 @@ def sessions_table(sessions: Sequence[Json], columns: Sequence[str] = (), width:
     """A line for every session: those that run, those that wait in the order of the queue, and those that have ended."""
     chosen = COLUMNS if ALL_COLUMNS in columns else tuple(columns) or USUAL
     cells = SHOWN if columns else {**SHOWN, "each": _each}
-    rows = [[cells[name](session) or "-" for name in chosen] for session in sorted(sessions, key=place_of)]
+    rows = [[cells[name](session) or "-" for name in chosen] for session in sorted(sessions, key=place_column)]
     shown = [
         place
         for place, name in enumerate(chosen)
@@ -57,15 +57,15 @@ def sessions_table(sessions: Sequence[Json], columns: Sequence[str] = (), width:
     return table([chosen[place] for place in shown], [[row[place] for place in shown] for row in rows], width)
 
 
-def place_of(session: Json) -> Tuple[int, float]:
+def place_column(session: Json) -> Tuple[int, float]:
     """What runs by age, then what waits by turn, then what has ended by its end."""
     if session["state"] in ENDED:
         return 2, session["changed"]
     return (1, session["turn"]) if session["turn"] else (0, session["created"])
 
 
-def apps_of(session: Json) -> str:
-    return ", ".join(f"{app['name']} {address_of(app)}" for app in session["apps"])
+def app_column(session: Json) -> str:
+    return ", ".join(f"{app['name']} {address_column(app)}" for app in session["apps"])
 
 
 def _time(seconds: float | None) -> str:
@@ -73,7 +73,7 @@ def _time(seconds: float | None) -> str:
 
 
 def _reason(session: Json) -> str:
-    gpus = gpu_use(session["measured"])
+    gpus = gpu_column(session["measured"])
     return "; ".join(filter(None, (session["reason"], *limits_of(session), gpus and f"{gpus} in use")))
 
 
@@ -81,10 +81,10 @@ def _size(session: Json) -> str:
     return "%d %s" % (session["size"], session["mode"]) if session["size"] > 1 else str(session["size"])
 
 
-def state_of(session: Json) -> str:
+def state_column(session: Json) -> str:
     """The state, with a word for the first thing that is wrong; the reason has the others.
 
-    >>> state_of({"state": "RUNNING", "degraded": ["sub1"], "containers": []})
+    >>> state_column({"state": "RUNNING", "degraded": ["sub1"], "containers": []})
     'RUNNING (degraded)'
     """
     words = [remark.partition(":")[0] for remark in remarks(session)]
@@ -152,31 +152,31 @@ def in_use(measured: Json | None) -> str:
     if not measured:
         return ""
     amounts = f"{show_cpus(round(measured['millicpus'], -2))} CPUs, {show_bytes(measured['memory'])}"
-    return ", ".join(filter(None, (amounts, gpu_use(measured))))
+    return ", ".join(filter(None, (amounts, gpu_column(measured))))
 
 
-def gpu_use(measured: Json | None) -> str:
+def gpu_column(measured: Json | None) -> str:
     """The mean utilization of GPUs; empty if none was measured.
 
-    >>> gpu_use({"gpus": [{"percent": 0}, {"percent": 50}, {"percent": None}]})
+    >>> gpu_column({"gpus": [{"percent": 0}, {"percent": 50}, {"percent": None}]})
     'GPUs 25%'
     """
     percents = busy_percents([measured])
     return "GPUs %d%%" % round(sum(percents) / len(percents)) if percents else ""
 
 
-def folders_of(session: Json) -> str:
+def folder_column(session: Json) -> str:
     if session["folders"] is None:
         return "?"
     return ", ".join(folder["target"] for folder in session["folders"]) or NO_FOLDER
 
 
-def address_of(app: Json) -> str:
+def address_column(app: Json) -> str:
     """Address and port of an app. A loopback address is one of its agent; an app without a port is reached by SSH.
 
-    >>> address_of({"address": "2001:db8::7", "port": 30001, "agent": "node1"})
+    >>> address_column({"address": "2001:db8::7", "port": 30001, "agent": "node1"})
     '[2001:db8::7]:30001'
-    >>> address_of({"address": "127.0.0.1", "port": 30001, "agent": "node1"})
+    >>> address_column({"address": "127.0.0.1", "port": 30001, "agent": "node1"})
     '127.0.0.1:30001 on node1'
     """
     if not app["port"]:
@@ -262,7 +262,7 @@ def agent_state(agent: Json) -> str:
 SHOWN: Dict[str, Callable[[Json], str]] = {
     "session": lambda session: str(session["name"]),
     "owner": lambda session: str(session["owner"]),
-    "state": state_of,
+    "state": state_column,
     "turn": lambda session: str(session["turn"] or ""),
     "priority": lambda session: str(session["priority"]),
     "group": lambda session: str(session["group"]),
@@ -275,7 +275,7 @@ SHOWN: Dict[str, Callable[[Json], str]] = {
     "end": lambda session: _time(session["changed"]) if session["state"] in ENDED else "",
     "result": lambda session: str(session["result"]),
     "agents": lambda session: ", ".join(session["agents"]),
-    "folders": folders_of,
-    "apps": apps_of,
+    "folders": folder_column,
+    "apps": app_column,
     "reason": _reason,
 }

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.report import busy_gpus
 from ...module_utils._shared.documents.schema import a_number
-from ...module_utils._shared.errors import visible
+from ...module_utils._shared.errors import escape_control
 from ...module_utils._shared.states import LIVE, PENDING, RUNNING, SCHEDULED
 
 PREFIX = "cluster_compute_"
@@ -158,7 +158,7 @@ def _labels(metric: Metric, subject: Json) -> str:
 
 
 def _escaped(text: str) -> str:
-    return visible(text).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    return escape_control(text).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def _shown(value: float) -> str:

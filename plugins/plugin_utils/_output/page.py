@@ -14,15 +14,15 @@ from ...module_utils._shared.exits import OTHERWISE
 from ...module_utils._shared.states import ENDED, VERIFIED
 from ...module_utils._shared.units import show_bytes, show_cpus, show_time
 from .lists import (
-    address_of,
+    address_column,
     agent_state,
-    apps_of,
+    app_column,
     failures_of,
-    folders_of,
+    folder_column,
     in_use,
     limits_of,
     owner_cells,
-    place_of,
+    place_column,
     remarks,
     resources_of,
     share_of,
@@ -60,7 +60,7 @@ def page_of(listed: Json) -> Json:
         "resources": [one.name for one in resources],
         "owners": owner_rows(owners, colors, resources),
         "groups": group_rows(listed["groups"], resources),
-        "waiting": [waiting_row(session) for session in sorted(waiting, key=place_of)],
+        "waiting": [waiting_row(session) for session in sorted(waiting, key=place_column)],
         "sessions": [session_row(session) for session in reversed(sessions) if session["state"] != "PENDING"],
         "plots": [{"title": title, **plot(listed["samples"], now - span, now)} for title, span in _SPANS],
         "agents": [agent_card(agent, colors) for agent in agents],
@@ -102,7 +102,7 @@ def session_row(session: Json) -> Json:
         "ends": session["ends"] if state == "RUNNING" else None,
         "ended": session["changed"] if state in ENDED else None,
         "apps": [
-            {"text": app["name"] + (":%d" % app["port"] if app["port"] else ""), "address": address_of(app)}
+            {"text": app["name"] + (":%d" % app["port"] if app["port"] else ""), "address": address_column(app)}
             for app in session["apps"]
         ],
         **_details(session),
@@ -122,8 +122,8 @@ def _details(session: Json) -> Json:
         ("Image", session["image"] or "–"),
         ("Group", session["group"]),
         ("Priority", session["priority"]),
-        ("Apps", apps_of(session) or "–"),
-        ("Data directories", folders_of(session)),
+        ("Apps", app_column(session) or "–"),
+        ("Data directories", folder_column(session)),
         ("ID", session["id"]),
     )
     history = [(show_time(entry["time"]), entry["after"], entry["reason"]) for entry in session["history"]]

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any, List, Mapping, Sequence, Tuple
 
 from ...module_utils._agent.ssh.app_files import running
-from ...module_utils._shared.codec import Json, picked, sealed
+from ...module_utils._shared.codec import Json, sealed, subset
 from ...module_utils._shared.documents.plan import App, Plan
 from ...module_utils._shared.documents.topology import kept_apps
 from ...module_utils._shared.errors import ComputeError, InputError, StateError
@@ -81,7 +81,7 @@ def added_apps(play: Play, plan: Plan, listed: Plan) -> List[Json]:
     artifacts = Artifacts(play.artifacts, plan.session.name)
     added = app_urls.added(plan, artifacts)
     names = [str(one["name"]) for one in added] + [app.name for app in running(plan.session.apps)]
-    options = {"session": plan.session.id, "user": picked(plan.session.user, "uid", "gid"), "tokens": sealed({})}
+    options = {"session": plan.session.id, "user": subset(plan.session.user, "uid", "gid"), "tokens": sealed({})}
     try:
         found = play.on(plan.main.agent, "apps.change", options) if names else {"apps": [], "relays": []}
     except ComputeError:  # no reason to undo a session that is verified
@@ -96,7 +96,7 @@ def added_apps(play: Play, plan: Plan, listed: Plan) -> List[Json]:
     }
     gone = [name for name in (*names, *(app.name for _one, app in kept_apps(plan))) if name not in staying]
     if gone:
-        app_urls.change(artifacts, {}, gone)
+        app_urls.change_apps(artifacts, {}, gone)
     return kept
 
 
@@ -166,7 +166,7 @@ def _keep_urls(artifacts: Artifacts, document: Json, apps: List[App], removed: L
         address = entry["address"] if app.public and entry["port"] else app_urls.LOOPBACK
         port = entry["port"] or local_port(identity.session, app.name)
         urls[app.name] = app.access(address, port, identity.app_token(app.name))
-    app_urls.change(artifacts, urls, removed)
+    app_urls.change_apps(artifacts, urls, removed)
 
 
 def _lines(apps: List[Json], document: Json) -> List[str]:

@@ -65,7 +65,7 @@ class _Rounds:
             return
         query = self._log.query(self._plan.session.id, main.hostname)
         for log in self._play.logs([main.agent], lambda _agent: query)[main.agent].get("logs") or ():
-            for line in self._log.news(main.hostname, str(log["text"])):
+            for line in self._log.unseen(main.hostname, str(log["text"])):
                 self._play.say(line)
 
     def _options(self, agent: str) -> Json:

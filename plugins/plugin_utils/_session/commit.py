@@ -12,13 +12,13 @@ from ...module_utils._shared.codec import Json
 from ...module_utils._shared.errors import ComputeError, InputError
 from .._client.answers import chosen
 from .._client.shell import Shell
-from .._hosts.conductor import Play, checked
-from .images import Wanted, distribute
+from .._hosts.conductor import Play, raise_if_failed
+from .images import ImageTarget, distribute
 
 _VARIABLE = "session_commit_image"
 
 
-def commit(play: Play, settings: Json) -> Json:
+def commit_container(play: Play, settings: Json) -> Json:
     """Make the image that these variables describe; its name and ID. Nothing is changed if any agent or the policy refuses."""
     with play.phase("check"):
         name, image = str(play.value("session_name")), str(settings[_VARIABLE])
@@ -50,11 +50,11 @@ def commit(play: Play, settings: Json) -> Json:
 
 def _reached(play: Play, image: str, owner: str) -> List[str]:
     """The agents that answer. Raises StepError if one of them has another image of that name."""
-    found = play.tried_on_each(play.names, "image.check_name", lambda _agent: {"name": image, "owner": owner})
+    found = play.try_on_each(play.names, "image.check_name", lambda _agent: {"name": image, "owner": owner})
     lost = [agent for agent, result in found.items() if (result.get("failure") or {}).get("code") == "unreachable"]
     for agent, result in found.items():
         if agent not in lost:
-            checked(result)
+            raise_if_failed(result)
     if lost:
         message = "%s cannot be reached; a former image of this name stays there until a launch replaces it."
         play.warn(message % ", ".join(lost))
@@ -63,7 +63,7 @@ def _reached(play: Play, image: str, owner: str) -> List[str]:
 
 def _spread(play: Play, image: str, owner: str, agents: List[str]) -> None:
     """Copy the image from the first of the agents to the others. A copy that fails is a warning: a launch copies it again."""
-    wanted = Wanted(image, agents, agents, pull=NEVER, variable=_VARIABLE, owner=owner)
+    wanted = ImageTarget(image, agents, agents, pull=NEVER, variable=_VARIABLE, owner=owner)
     try:
         distribute(play, wanted)
     except ComputeError as error:

@@ -99,21 +99,21 @@ def distribute_image(
     """Give all agents that need an image the same one."""
     # Of all playbooks, few distribute an image outside of a launch: the others do not import the conductor.
     from .._hosts.conducted_action import conducted
-    from .images import Wanted, distribute, login_to
+    from .images import ImageTarget, distribute, login_to
 
     login = login_to(name, registry, username, password)
-    wanted = Wanted(name, needing, asked, elsewhere, pull, deadline, login, variable)
+    wanted = ImageTarget(name, needing, asked, elsewhere, pull, deadline, login, variable)
     return conducted(place.action, place.variables, lambda play: {"changed": distribute(play, wanted)})
 
 
 def commit_container(place: Controller) -> Json:
     """Make an image of a container of a session, as the variables of the task ask for."""
     from .._hosts.conducted_action import conducted
-    from .._variables.request_variables import checked
-    from .commit import commit
+    from .._variables.request_variables import checked_variables
+    from .commit import commit_container
 
-    settings = checked(place.action, place.variables, COMMIT)["variables"]
-    return conducted(place.action, place.variables, lambda play: commit(play, settings))
+    settings = checked_variables(place.action, place.variables, COMMIT)["variables"]
+    return conducted(place.action, place.variables, lambda play: commit_container(play, settings))
 
 
 def check_root(place: Controller, script: str = "") -> Json:

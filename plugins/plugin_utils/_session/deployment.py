@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterable, Sequence, Tuple
 
 from ...module_utils._shared.documents.plan import Plan
-from ...module_utils._shared.documents.report import Agent
+from ...module_utils._shared.documents.report import AgentStatus
 
 if TYPE_CHECKING:
     from ...module_utils._shared.planning.request import Request
@@ -21,7 +21,7 @@ NETWORK_PATIENCE = 30
 NETWORK_PATIENCE_WITHOUT_AGENT = 3
 
 
-def network_host(plan: Plan, agents: Sequence[Agent], head: str) -> str:
+def network_host(plan: Plan, agents: Sequence[AgentStatus], head: str) -> str:
     """The host that creates and removes the network of a plan.
 
     A bridge belongs to the one agent, and the network of the agents is not created. An overlay needs a manager of its agents' Swarm:
@@ -36,7 +36,7 @@ def network_host(plan: Plan, agents: Sequence[Agent], head: str) -> str:
     return head if head in managers or not managers else managers[0]
 
 
-def lost_agents(agents: Iterable[Agent], failed_removals: Iterable[str] = ()) -> Tuple[str, ...]:
+def unreachable_agents(agents: Iterable[AgentStatus], failed_removals: Iterable[str] = ()) -> Tuple[str, ...]:
     """The hosts that do not answer, and those on which a removal failed."""
     unreachable = [agent.name for agent in agents if not agent.reachable]
     return tuple(dict.fromkeys([*unreachable, *failed_removals]))
@@ -47,14 +47,14 @@ def network_patience(lost: Sequence[str], has_waited: bool = False) -> int:
     return NETWORK_PATIENCE_WITHOUT_AGENT if lost or has_waited else NETWORK_PATIENCE
 
 
-def image_is_settled(plan: Plan, agents: Sequence[Agent], pull: str) -> bool:
+def image_is_settled(plan: Plan, agents: Sequence[AgentStatus], pull: str) -> bool:
     """Whether every agent of the session has the image of the plan, and the same one, and none is to pull it.
 
     An agent that was lost during a commit has a former image: no other agent that the session could use may have a newer one.
     """
     needing = plan.images.get(plan.session.image, ())
     used = [agent for agent in agents if agent.name in needing]
-    first = used[0] if used else Agent("")
+    first = used[0] if used else AgentStatus("")
     rivals = [one for one in agents if one.image == plan.session.image and is_permitted(plan, one)]
     if first.image_made and any(
         one.image_owner == first.image_owner and one.image_made > first.image_made for one in rivals
@@ -66,13 +66,13 @@ def image_is_settled(plan: Plan, agents: Sequence[Agent], pull: str) -> bool:
     return pull != "always" and is_complete and len(ids) == 1 and references == {plan.session.image}
 
 
-def is_permitted(plan: Plan, agent: Agent) -> bool:
+def is_permitted(plan: Plan, agent: AgentStatus) -> bool:
     """Whether an agent has containers of the session, or is in one of its resource groups: others decide nothing about it."""
     groups = {plan.session.group, *(role.group for role in plan.session.roles)}
     return agent.name in plan.agents or not groups.isdisjoint(agent.groups)
 
 
-def lease_seconds(request: Request, agents: Iterable[Agent], launch_timeout: int) -> int:
+def lease_seconds(request: Request, agents: Iterable[AgentStatus], launch_timeout: int) -> int:
     """Seconds for which a placement is kept for its controller: all that the launch may wait for.
 
     ``launch_timeout`` covers the launch itself. What is stopped before it, or after its failure, has its grace. A bootstrap script

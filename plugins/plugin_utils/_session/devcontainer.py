@@ -9,7 +9,7 @@ import os
 import stat
 from typing import Any, Dict
 
-from ...module_utils._shared.errors import InputError, visible
+from ...module_utils._shared.errors import InputError, escape_control
 from .._hosts.conductor import Play
 from .._hosts.holder import login
 from .._variables.devcontainer import LONGEST, VARIABLE, devcontainer
@@ -28,7 +28,7 @@ def of_devcontainer(play: Play) -> Dict[str, Any]:
     full = os.path.abspath(os.path.expanduser(str(path)))
     variables, ignored = devcontainer(_read(full), _project(full), os.environ, play.value("session_image"), login())
     if ignored:
-        names = visible(", ".join(ignored))[:1000]
+        names = escape_control(", ".join(ignored))[:1000]
         play.warn(f"{path}: a session does not support these keys, and ignores them: {names}.")
     return variables
 

@@ -27,14 +27,14 @@ from .._hosts import direct_call
 from .._hosts.conductor import Play
 from .._hosts.connection import OtherHosts
 from .deployment import image_is_settled, is_permitted
-from .placed import Placed
+from .placed import Launch
 
 ARCHIVE, PREFIX = "image.tar", "image-"
 CONTROLLER = "localhost"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ImageTarget:
     """An image, and who gets it.
 
     ``needing`` are the agents that need it, in the order in which their images count; ``asked`` those whose image can be copied,
@@ -55,7 +55,7 @@ class Wanted:
     rivals: Sequence[str] = ()
 
     @classmethod
-    def of_session(cls, play: Play, placed: Placed, plan: Plan) -> List[Wanted]:
+    def of_session(cls, play: Play, placed: Launch, plan: Plan) -> List[ImageTarget]:
         """The images of a session that an agent may lack. A repair makes what was there, with no newer image of the same name."""
         request, reached = placed.asked.request, [agent for agent in placed.agents if agent.reachable]
         is_again = placed.outcome != "placed" and request.pull == image_distribution.ALWAYS
@@ -83,39 +83,39 @@ def login_to(name: str, registry: str, username: str, password: str) -> Mapping[
     return login_for(name)
 
 
-def check_exist(play: Play, images: Sequence[Wanted]) -> None:
+def check_exist(play: Play, images: Sequence[ImageTarget]) -> None:
     """Refuse an image that exists nowhere before another one is pulled. Raises InputError."""
     for wanted in images if len(images) > 1 else ():
         named = {agent: {"name": wanted.name} for agent in wanted.asked}
         found = play.on_each(wanted.asked, "image.describe", named.__getitem__)
-        known = image_distribution.images_of(wanted.asked, found)
+        known = image_distribution.reported_images(wanted.asked, found)
         own = _controller_image(play, wanted.name)
         if any(one["present"] for one in (*known.values(), *own.values())):
             continue
         if wanted.pull != image_distribution.NEVER:
             options = {agent: {"name": wanted.name, **(wanted.login or {})} for agent in wanted.needing}
             asked = play.on_each(wanted.needing, "image.ask", options.__getitem__)
-            known.update(image_distribution.images_of(wanted.needing, asked))
+            known.update(image_distribution.reported_images(wanted.needing, asked))
             if not all(known[agent]["reason"] for agent in wanted.needing):
                 continue
         nowhere = Copies(copies=tuple(wanted.needing))
         image_distribution.check_copies(wanted.name, wanted.needing, nowhere, known, wanted.variable)
 
 
-def distribute(play: Play, wanted: Wanted) -> bool:
+def distribute(play: Play, wanted: ImageTarget) -> bool:
     """Give every agent that needs it the same image; whether any got it. Raises InputError or StateError if that is impossible.
 
     Each architecture has its own. An image of a container stays on agents of the architecture of the first.
     """
     found = play.on_each(wanted.asked, "image.describe", lambda _agent: {"name": wanted.name})
-    images = image_distribution.images_of(wanted.asked, found)
+    images = image_distribution.reported_images(wanted.asked, found)
     groups = image_distribution.by_architecture(wanted.needing, images)
     parts = [replace(wanted, needing=group) for group in (groups[:1] if wanted.owner else groups)]
     changed = [_distribute(play, part, dict(images)) for part in parts]
     return any(changed)
 
 
-def _distribute(play: Play, wanted: Wanted, images: Dict[str, Json]) -> bool:
+def _distribute(play: Play, wanted: ImageTarget, images: Dict[str, Json]) -> bool:
     begun = time.time()
     pulls = image_distribution.plan_pulls(wanted.needing, images, wanted.pull, wanted.name, wanted.rivals)
     images.update(_pulled(play, wanted, pulls))
@@ -129,7 +129,7 @@ def _distribute(play: Play, wanted: Wanted, images: Dict[str, Json]) -> bool:
     return bool(message)
 
 
-def _pulled(play: Play, wanted: Wanted, pulls: Json) -> Dict[str, Json]:
+def _pulled(play: Play, wanted: ImageTarget, pulls: Json) -> Dict[str, Json]:
     """The images of the agents that pull, after that."""
     agents: List[str] = list(pulls["pull"])
     if not agents:
@@ -139,12 +139,12 @@ def _pulled(play: Play, wanted: Wanted, pulls: Json) -> Dict[str, Json]:
     options = {**manner, **expected, **(wanted.login or {})}
     with play.phase("pull"):
         results = play.counted(agents, "image.pull", options)
-    return image_distribution.images_of(agents, results)
+    return image_distribution.reported_images(agents, results)
 
 
-def _copies(play: Play, wanted: Wanted, images: Dict[str, Json]) -> Copies:
+def _copies(play: Play, wanted: ImageTarget, images: Dict[str, Json]) -> Copies:
     """The agents that get a copy, and the one that has the image. An agent's own image counts more than that of the controller."""
-    known = {**image_distribution.by_name(wanted.elsewhere), **images}
+    known = {**image_distribution.reports_by_name(wanted.elsewhere), **images}
     here = known[wanted.needing[0]]
     if not wanted.elsewhere and not any(
         one["present"] and image_distribution.fits(one, here) for one in known.values()
@@ -165,7 +165,7 @@ def _controller_image(play: Play, name: str) -> Dict[str, Json]:
     return {CONTROLLER: result["image"]} if result.get("image") else {}
 
 
-def _copy(play: Play, wanted: Wanted, copies: Copies) -> None:
+def _copy(play: Play, wanted: ImageTarget, copies: Copies) -> None:
     expected = {"name": wanted.name, "image_id": copies.id, "content": copies.content, "owner": wanted.owner}
     with play.phase("copy"), _fetched(play, wanted, copies) as path:
 
@@ -177,7 +177,7 @@ def _copy(play: Play, wanted: Wanted, copies: Copies) -> None:
 
 
 @contextmanager
-def _fetched(play: Play, wanted: Wanted, copies: Copies) -> Iterator[str]:
+def _fetched(play: Play, wanted: ImageTarget, copies: Copies) -> Iterator[str]:
     """An archive of the image on the controller, in Ansible's own directory for this run, which only its owner can read."""
     folder = tempfile.mkdtemp(prefix=PREFIX, dir=constants.DEFAULT_LOCAL_TMP)
     try:

@@ -21,14 +21,14 @@ from .._hosts.conductor import Play
 from . import resize
 from .apps import added_apps, restart_apps
 from .batch import run_command
-from .deployment import lost_agents, network_host, network_patience
-from .images import Wanted, check_exist, distribute
-from .losses import clean
-from .place import place, shown
-from .placed import Asked, Placed
-from .record import record, record_running
-from .reports import Avoided, RecentReports, Reports, collect_reports
-from .start import await_apps, create, restore_files, start, stop
+from .deployment import network_host, network_patience, unreachable_agents
+from .images import ImageTarget, check_exist, distribute
+from .losses import clean_up
+from .place import place_session, show_place
+from .placed import Launch, LaunchSpec
+from .record import record_running, record_session
+from .reports import Exclusions, RecentReports, Reports, collect_reports
+from .start import await_apps, create_containers, restore_files, start_containers, stop_containers
 from .terminate import remove, terminate
 from .verify import confirm, verify
 
@@ -44,10 +44,10 @@ class PlacedAgainError(ComputeError):
 
 
 @dataclass(frozen=True)
-class Launched:
+class LaunchResult:
     """The end of a launch. ``changed`` is false if nothing was missing."""
 
-    placed: Placed
+    placed: Launch
     changed: bool
 
     def note_in(self, reports: RecentReports) -> None:
@@ -58,14 +58,14 @@ class Launched:
             reports.note_use(self.placed.plan.agents)
 
 
-def launch(play: Play, asked: Asked, reports: Reports) -> Launched:
+def launch(play: Play, asked: LaunchSpec, reports: Reports) -> LaunchResult:
     """Place a session and start it, repair it, or find that nothing is missing. Raises SessionError if that fails."""
     reports.check_names()
-    avoided, taken = Avoided(agents=asked.unfit), ""
+    avoided, taken = Exclusions(agents=asked.unfit), ""
     for _attempt in range(_MOST_ATTEMPTS):
-        placed = place(play, asked, reports, avoided)
+        placed = place_session(play, asked, reports, avoided)
         if not play.check:
-            clean(play, reports, placed.decision.get("fenced") or {})
+            clean_up(play, reports, placed.decision.get("fenced") or {})
             remove(play, reports, placed.decision)
         if placed.plan is None:
             return _waiting(play, placed)
@@ -73,16 +73,16 @@ def launch(play: Play, asked: Asked, reports: Reports) -> Launched:
             return _deployed(play, placed, placed.plan)
         except PlacedAgainError as error:
             taken = error.message
-            avoided = avoided.and_those_of(placed.plan)
+            avoided = avoided.excluding(placed.plan)
             reports = collect_reports(play, asked.request.image, asked.folders, apps_of=[asked.request.name])
     raise SessionError(f"Session {asked.request.name} was not launched: {taken}")
 
 
-def carry_out(play: Play, placed: Placed, plan: Plan) -> str:
+def deploy(play: Play, placed: Launch, plan: Plan) -> str:
     """Every step that makes a plan real, in order. Returns where the time went."""
     request, made = placed.asked.request, placed.made(plan)
     prove_folders(play, plan)
-    images = Wanted.of_session(play, placed, plan)
+    images = ImageTarget.of_session(play, placed, plan)
     check_exist(play, images)
     for wanted in images:
         distribute(play, wanted)
@@ -92,11 +92,11 @@ def carry_out(play: Play, placed: Placed, plan: Plan) -> str:
     if placed.removed:
         resize.remove_strangers(play, placed, plan)
     if placed.makes_containers:
-        create(play, plan, network_host(plan, placed.agents, play.head), made)
-        start(play, plan, request, made)
+        create_containers(play, plan, network_host(plan, placed.agents, play.head), made)
+        start_containers(play, plan, request, made)
     # What starts again as a whole has its files already.
     if placed.outcome == "repair" and len(placed.decision.get("missing") or ()) < len(plan.containers):
-        resize.follow(play, plan)
+        resize.update_members(play, plan)
     verify(play, plan, request.verify_timeout)
     if placed.makes_containers:
         # An app that has ended or failed in a container that stays is no reason to undo the others.
@@ -107,7 +107,7 @@ def carry_out(play: Play, placed: Placed, plan: Plan) -> str:
 
 
 @contextmanager
-def undoing(play: Play, placed: Placed, plan: Plan) -> Iterator[None]:
+def undoing(play: Play, placed: Launch, plan: Plan) -> Iterator[None]:
     """Remove everything of a launch that fails, record why, and raise SessionError, or PlacedAgainError if another place may do."""
     try:
         yield
@@ -133,14 +133,14 @@ def undoing(play: Play, placed: Placed, plan: Plan) -> Iterator[None]:
         raise failure from error
 
 
-def _deployed(play: Play, placed: Placed, plan: Plan) -> Launched:
+def _deployed(play: Play, placed: Launch, plan: Plan) -> LaunchResult:
     """Carry out the plan if something is missing, and show the session."""
     explanation, files, found = "", [], {}
     if placed.deploys and not play.check:
         with undoing(play, placed, plan):
             if placed.restarts_all:
-                stop(play, plan)
-            explanation = carry_out(play, placed, plan)
+                stop_containers(play, plan)
+            explanation = deploy(play, placed, plan)
         play.notify(placed.repair, placed.session)
     elif placed.outcome == "running":
         files = restore_files(play, placed.listed(plan), placed.session)
@@ -149,23 +149,23 @@ def _deployed(play: Play, placed: Placed, plan: Plan) -> Launched:
     if explanation and placed.asked.setting("explain"):
         play.show([explanation])
     if placed.deploys or not placed.asked.is_silent:
-        play.show(shown(play, placed, {**found, "restored_files": files}))
+        play.show(show_place(play, placed, {**found, "restored_files": files}))
     has_changed = _change(play, placed, plan)
     if placed.asked.request.command and not play.check:
         run_to_the_end(play, placed, plan)
-    return Launched(placed, bool(placed.decision.get("changed") or files or found.get("refilled") or has_changed))
+    return LaunchResult(placed, bool(placed.decision.get("changed") or files or found.get("refilled") or has_changed))
 
 
-def _remove_launch(play: Play, placed: Placed, plan: Plan) -> Tuple[List[Json], Sequence[str]]:
+def _remove_launch(play: Play, placed: Launch, plan: Plan) -> Tuple[List[Json], Sequence[str]]:
     """Remove the containers and the network of a launch. Returns their logs, and the agents that may still hold something of it."""
     session, is_new = plan.session.id, placed.outcome == "placed"
     own = {"sessions": [session], "launch": plan.session.launch}
     with play.phase("undo"):
         logs = (
-            play.tried_on_each(plan.agents, "logs.read", lambda _agent: {**_LOGS, "session": session}) if is_new else {}
+            play.try_on_each(plan.agents, "logs.read", lambda _agent: {**_LOGS, "session": session}) if is_new else {}
         )
-        removed = play.tried_on_each(plan.agents, "containers.absent", lambda _agent: own)
-        lost = lost_agents(placed.agents, [agent for agent, answer in removed.items() if answer.get("failure")])
+        removed = play.try_on_each(plan.agents, "containers.absent", lambda _agent: own)
+        lost = unreachable_agents(placed.agents, [agent for agent, answer in removed.items() if answer.get("failure")])
         if is_new:
             host = network_host(plan, placed.agents, play.head)
             play.tried(host, "network.absent", {"sessions": [session], "deadline": network_patience(lost)})
@@ -177,9 +177,9 @@ def _recorded_failure(play: Play, plan: Plan, change: Json, logs: Sequence[Json]
     trace.forget()
     reason = str(change["reason"])
     try:
-        session = record(play, "failed", id=plan.session.id, launch=plan.session.launch, **change, logs=list(logs))[
-            "session"
-        ]
+        session = record_session(
+            play, "failed", id=plan.session.id, launch=plan.session.launch, **change, logs=list(logs)
+        )["session"]
     except ComputeError as error:
         return f"{reason} {error.message}"
     if session.get("state") == states.PENDING:
@@ -188,15 +188,15 @@ def _recorded_failure(play: Play, plan: Plan, change: Json, logs: Sequence[Json]
     return str(session["reason"]) if session.get("launch") == plan.session.launch else reason
 
 
-def _waiting(play: Play, placed: Placed) -> Launched:
+def _waiting(play: Play, placed: Launch) -> LaunchResult:
     """A session that waits, or that a pass found it cannot launch."""
     if placed.outcome == "failed":
         raise SessionError(str(placed.decision.get("msg") or placed.decision["reason"]))
-    play.show(shown(play, placed))
-    return Launched(placed, bool(placed.decision.get("changed")))
+    play.show(show_place(play, placed))
+    return LaunchResult(placed, bool(placed.decision.get("changed")))
 
 
-def _change(play: Play, placed: Placed, plan: Plan) -> bool:
+def _change(play: Play, placed: Launch, plan: Plan) -> bool:
     """Apply new limits to containers that run, and start apps again that have failed; whether anything has changed."""
     has_changed, apps = False, list(placed.decision.get("failed_apps") or ())
     if placed.must_apply_limits:
@@ -208,7 +208,7 @@ def _change(play: Play, placed: Placed, plan: Plan) -> bool:
     return has_changed or bool(apps)
 
 
-def run_to_the_end(play: Play, placed: Placed, plan: Plan) -> None:
+def run_to_the_end(play: Play, placed: Launch, plan: Plan) -> None:
     """Run the command of a batch session, and end the session if it asks for that. Raises SessionError if the command fails."""
     session, asked = plan.session, placed.asked
     result = run_command(play, plan, waits=bool(asked.setting("wait_result")), again=placed.restarts_all)

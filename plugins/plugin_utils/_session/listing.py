@@ -15,14 +15,14 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from ...module_utils._shared.codec import Json
-from ...module_utils._shared.errors import InputError, visible
+from ...module_utils._shared.errors import InputError, escape_control
 from ...module_utils._shared.planning.variable import LIST, LOGS, POLICY, USAGE
 from ...module_utils._shared.units import show_time
 from .._hosts.conductor import Play
 from .._hosts.files import location, nice, write
 from .._output.lists import WIDTH, list_lines
 from .._output.page import MONTH, page_of
-from .._variables.request_variables import checked
+from .._variables.request_variables import checked_variables
 from .reports import collect_reports, read_list, write_metrics
 from .session_file import session_file
 
@@ -35,7 +35,7 @@ _POLICY = "default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none';
 def sessions(play: Play, given: Json) -> Json:
     """The list of sessions, as lines in the format of C(sessions_format), and as the files that the variables name."""
     with play.phase("check"):
-        settings = checked(play.action, play.task_vars, LIST)["variables"]
+        settings = checked_variables(play.action, play.task_vars, LIST)["variables"]
     if settings["sessions_format"] == "file":
         text = session_file(
             play, str(given.get("name") or play.value("session_name")), str(given.get("owner") or play.owner)
@@ -69,10 +69,10 @@ def sessions(play: Play, given: Json) -> Json:
     return {**result, "changed": has_changed, "lines": lines}
 
 
-def newest(play: Play) -> Json:
+def newest_row(play: Play) -> Json:
     """The newest session of the name that the variables of C(logs) have, with those variables as C(settings)."""
     with play.phase("check"):
-        settings = checked(play.action, play.task_vars, LOGS)["variables"]
+        settings = checked_variables(play.action, play.task_vars, LOGS)["variables"]
     name = str(play.value("session_name"))
     agents = collect_reports(play).agents
     result = read_list(play, agents, {"name": name, "ended": True, "logs": True}, play.owner)
@@ -81,20 +81,20 @@ def newest(play: Play) -> Json:
     return {"session": session, "settings": settings}
 
 
-def policy(play: Play, given: Json) -> Json:
+def list_policy(play: Play, given: Json) -> Json:
     """The policy of the site, as lines in the format of C(policy_format)."""
     with play.phase("check"):
-        settings = checked(play.action, play.task_vars, POLICY)["variables"]
+        settings = checked_variables(play.action, play.task_vars, POLICY)["variables"]
     result = play.on_head("store.policy", {"agents": given.get("agents") or collect_reports(play).agents})
     if settings["policy_format"] == "json":
         result["lines"] = nice({name: result[name] for name in ("policy", "owners")}).splitlines()
     return result
 
 
-def usage(play: Play, given: Json) -> Json:
+def list_usage(play: Play, given: Json) -> Json:
     """What owners have used in C(usage_month), as lines in the format of C(usage_format), or in the file of C(usage_file)."""
     with play.phase("check"):
-        settings = checked(play.action, play.task_vars, USAGE)["variables"]
+        settings = checked_variables(play.action, play.task_vars, USAGE)["variables"]
     asked = {"owner": given.get("owner") or play.owner or None, "month": settings["usage_month"] or None}
     result = play.on_head("store.usage", asked)
     csv = str(result["csv"])
@@ -145,7 +145,7 @@ def sessions_page(page: Json) -> str:
 
 def _shown(value: object) -> object:
     """A value as the page shows it. What changes the direction of text, or controls a terminal, becomes visible."""
-    return value if isinstance(value, Markup) else visible(str(value))
+    return value if isinstance(value, Markup) else escape_control(str(value))
 
 
 def _digest(text: str) -> str:

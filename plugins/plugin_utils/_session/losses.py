@@ -25,7 +25,7 @@ _UNFENCED = "; if you know that its containers have ended, set session_relocate_
 _REMEDY = "run `docker swarm leave --force` there, and then provision_agents.yml."
 
 
-def fence(play: Play, reports: Reports, loss: Json, *, unfenced: bool = False) -> None:
+def fence_nodes(play: Play, reports: Reports, loss: Json, *, unfenced: bool = False) -> None:
     """Make sure that nothing of a session runs on its lost agents. Raises ComputeError if the Swarm has not lost them, too.
 
     With ``unfenced``, a session on one host moves without that: the user knows that its containers have ended.
@@ -43,7 +43,7 @@ def fence(play: Play, reports: Reports, loss: Json, *, unfenced: bool = False) -
                 play.on(manager, "swarm.fence", options)
 
 
-def clean(play: Play, reports: Reports, fenced: Mapping[str, Json]) -> None:
+def clean_up(play: Play, reports: Reports, fenced: Mapping[str, Json]) -> None:
     """Remove old containers of sessions that have moved from agents that are back, and let these join their Swarm again."""
     # The store may name any host of the inventory: only agents of this play are cleaned.
     for agent in [name for name in play.names if name in fenced]:

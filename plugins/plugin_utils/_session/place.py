@@ -20,19 +20,19 @@ from ...module_utils._shared.planning.request import Request
 from ...module_utils._shared.planning.secret_rules import SECRETS
 from ...module_utils._shared.text.summaries import summary
 from ...module_utils._shared.waiting import deadline_in, wait_until
-from .._client.request_cache import EndedFolders, KeptRequests
+from .._client.request_cache import KeptRequests, StaleSessionDirs
 from .._client.secret_values import read_secrets, secret_files
 from .._client.session_dir import Artifacts
 from .._hosts import notification
-from .._hosts.conductor import Play, checked
-from .._hosts.holder import holder, is_gone
+from .._hosts.conductor import Play, raise_if_failed
+from .._hosts.holder import has_exited, lease_owner
 from .._settings.settings import KEPT
 from .._variables.templates import render_environment
 from .agreement import check_agreement
 from .deployment import lease_seconds
-from .placed import Asked, Placed
-from .record import keep_result, record
-from .reports import Avoided, Reports, collect_reports
+from .placed import Launch, LaunchSpec
+from .record import keep_result, record_session
+from .reports import Exclusions, Reports, collect_reports
 
 # Seconds between two attempts of a session that waits; they grow from the first number to the second.
 _INTERVAL = 2.0
@@ -43,11 +43,11 @@ UNGUARDED = (
 )
 
 
-def place(play: Play, asked: Asked, reports: Reports, avoided: Avoided) -> Placed:
+def place_session(play: Play, asked: LaunchSpec, reports: Reports, avoided: Exclusions) -> Launch:
     """Ask the head until the session has a place, or until it has waited long enough."""
     kept, artifacts = KeptRequests(play.artifacts), Artifacts(play.artifacts, asked.request.name)
     asked, files = _with_variables_of_now(play, asked, kept)
-    folders = EndedFolders.of(play.artifacts, check=play.check)
+    folders = StaleSessionDirs.of(play.artifacts, check=play.check)
     before = artifacts.session
     options = {**_options(asked, reports), "kept": before, **folders.option()}
     play.session = asked.request.name
@@ -66,11 +66,11 @@ def place(play: Play, asked: Asked, reports: Reports, avoided: Avoided) -> Place
         play.notify(notification.FAILED, decision["session"])
     play.notify_ends(decision)
     _refuse_pending(play, asked, decision)
-    placed = Placed(asked, decision)
+    placed = Launch(asked, decision)
     return _with_plan(play, placed, reports) if decision.get("plan") else placed
 
 
-def _refuse_pending(play: Play, asked: Asked, decision: Json) -> None:
+def _refuse_pending(play: Play, asked: LaunchSpec, decision: Json) -> None:
     """Raise PendingError if the session waits, and the command is to fail then. The session stays in the queue."""
     seconds = _patience(play, asked)
     if decision["outcome"] != "pending" or asked.queued or not (seconds or asked.setting("fail_when_pending")):
@@ -79,18 +79,18 @@ def _refuse_pending(play: Play, asked: Asked, decision: Json) -> None:
     raise PendingError(f"Session {decision['session']['name']} is {still}: {decision['reason']}.")
 
 
-def _patience(play: Play, asked: Asked) -> float:
+def _patience(play: Play, asked: LaunchSpec) -> float:
     return 0.0 if play.check or asked.queued else float(asked.setting("wait") or 0)
 
 
-def _options(asked: Asked, reports: Reports) -> Json:
+def _options(asked: LaunchSpec, reports: Reports) -> Json:
     lease = lease_seconds(asked.request, reports.statuses, int(asked.setting("launch_timeout")))
     return {
         "request": asked.request.to_json(),
         "queue_policy": asked.setting("queue_policy"),
         "queue_age_bound": asked.setting("queue_age_bound"),
         "lease": lease,
-        "holder": holder(),
+        "holder": lease_owner(),
         **({"refuse_impossible": True} if asked.setting("refuse_impossible") else {}),
         **({"policy": "required"} if asked.setting("policy") == "required" else {}),
         **({"relocates": True} if asked.relocates else {}),
@@ -98,7 +98,7 @@ def _options(asked: Asked, reports: Reports) -> Json:
     }
 
 
-def _with_variables_of_now(play: Play, asked: Asked, kept: KeptRequests) -> Tuple[Asked, Mapping[str, str]]:
+def _with_variables_of_now(play: Play, asked: LaunchSpec, kept: KeptRequests) -> Tuple[LaunchSpec, Mapping[str, str]]:
     """The request with what the command line changes in it, and the paths of its secrets.
 
     They are those of the kept request if the session was queued. Every secret is read before anything is placed: a session without
@@ -125,20 +125,20 @@ def _given_now(play: Play) -> Dict[str, Any]:
     }
 
 
-def _keep_or_undo(play: Play, kept: KeptRequests, own: Tuple[Asked, Mapping[str, str]], decision: Json) -> None:
+def _keep_or_undo(play: Play, kept: KeptRequests, own: Tuple[LaunchSpec, Mapping[str, str]], decision: Json) -> None:
     """Keep the request. If this controller cannot, the session neither waits nor holds anything until its lease is over."""
     try:
         _keep_request(kept, *own, decision)
     except ComputeError as error:
         session = decision["session"]
         if decision["outcome"] in ("placed", "pending", "repair"):
-            record(
+            record_session(
                 play, "failed", id=session["id"], launch=session.get("launch") or "", reason=error.message, retry=False
             )
         raise
 
 
-def _keep_request(kept: KeptRequests, asked: Asked, files: Mapping[str, str], decision: Json) -> None:
+def _keep_request(kept: KeptRequests, asked: LaunchSpec, files: Mapping[str, str], decision: Json) -> None:
     """Keep a request until its session ends. One of the store is never taken for one of this controller."""
     session = decision["session"]["id"]
     if decision["outcome"] == "failed":
@@ -147,7 +147,9 @@ def _keep_request(kept: KeptRequests, asked: Asked, files: Mapping[str, str], de
         kept.keep(session, asked.request, files)
 
 
-def _until_placed(play: Play, asked: Asked, options: Json, reports: Reports, avoided: Avoided) -> Tuple[Json, Reports]:
+def _until_placed(
+    play: Play, asked: LaunchSpec, options: Json, reports: Reports, avoided: Exclusions
+) -> Tuple[Json, Reports]:
     """The decision, made again by new reports while the session waits, and the reports that decided."""
     decision: Json = {}
     used = [reports]
@@ -158,7 +160,7 @@ def _until_placed(play: Play, asked: Asked, options: Json, reports: Reports, avo
             used[0] = collect_reports(play, asked.request.image, asked.folders, apps_of=own, is_shown=False)
         queued = asked.queued or (decision["session"]["id"] if decision and not play.check else "")
         decision.clear()
-        agents = [avoided.added_to(report) for report in used[0].agents]
+        agents = [avoided.apply_to(report) for report in used[0].agents]
         decision.update(_attempt(play, {**options, "queued": queued, "agents": agents}))
         return bool(decision["outcome"] != "pending")
 
@@ -169,7 +171,7 @@ def _until_placed(play: Play, asked: Asked, options: Json, reports: Reports, avo
 def _attempt(play: Play, options: Json) -> Json:
     """A decision of the head. A session that another controller holds is taken over if that controller has certainly ended."""
     decision = _decided(play, options)
-    if decision["outcome"] == "held" and is_gone(decision["session"].get("holder") or {}):
+    if decision["outcome"] == "held" and has_exited(decision["session"].get("holder") or {}):
         decision = _decided(play, {**options, "takeover": decision["session"]["launch"]})
     if decision["outcome"] == "held":
         reason = str(decision["reason"])
@@ -180,10 +182,12 @@ def _attempt(play: Play, options: Json) -> Json:
 def _decided(play: Play, options: Json) -> Json:
     decision = play.tried_on_head("session.place", options)
     # A session of the queue that cannot be launched is a decision, too.
-    return validation.decision(decision if decision.get("outcome") == "failed" else checked(decision), play.head)
+    return validation.decision(
+        decision if decision.get("outcome") == "failed" else raise_if_failed(decision), play.head
+    )
 
 
-def _with_plan(play: Play, placed: Placed, reports: Reports) -> Placed:
+def _with_plan(play: Play, placed: Launch, reports: Reports) -> Launch:
     """The decision with its plan, which is compared with the request."""
     request = placed.asked.request
     plan = validation.plan(placed.decision["plan"], play.head)
@@ -196,7 +200,7 @@ def _with_plan(play: Play, placed: Placed, reports: Reports) -> Placed:
     return replace(placed, plan=plan, agents=reports.statuses)
 
 
-def shown(play: Play, placed: Placed, found: Mapping[str, Any] = MappingProxyType({})) -> List[str]:
+def show_place(play: Play, placed: Launch, found: Mapping[str, Any] = MappingProxyType({})) -> List[str]:
     """The report of a launch for people. ``found`` is what was found of a session that lacks nothing."""
     decision = {**placed.decision, **found}
     if placed.plan:

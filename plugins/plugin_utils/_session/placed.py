@@ -10,7 +10,7 @@ from typing import Any, List, Mapping, Sequence, Tuple
 
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.plan import Plan
-from ...module_utils._shared.documents.report import Agent
+from ...module_utils._shared.documents.report import AgentStatus
 from ...module_utils._shared.documents.topology import without_apps
 from ...module_utils._shared.planning.allocation import checked_folders
 from ...module_utils._shared.planning.request import Request
@@ -18,7 +18,7 @@ from .._hosts import notification
 
 
 @dataclass(frozen=True)
-class Asked:
+class LaunchSpec:
     """What this run asks for a session.
 
     ``queued`` is the ID of a session that waited or that is repaired by a pass; empty for a request of this command. ``unfit`` has
@@ -47,16 +47,16 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Placed:
+class Launch:
     """The decision of the head about a session.
 
     ``plan`` is None while it waits; ``decision`` is the head's answer, by the reports of ``agents``.
     """
 
-    asked: Asked
+    asked: LaunchSpec
     decision: Json
     plan: Plan | None = None
-    agents: Sequence[Agent] = ()
+    agents: Sequence[AgentStatus] = ()
 
     @property
     def outcome(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any, Iterator, List, Sequence
 
-from ...module_utils._head.session_view import finished_sessions, healing_sessions
+from ...module_utils._head.session_view import finished_sessions, sessions_to_repair
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import RELOCATE
 from ...module_utils._shared.documents import validation
@@ -17,14 +17,14 @@ from ...module_utils._shared.exits import LOST, UNMOVED
 from ...module_utils._shared.planning.request import Request
 from ...module_utils._shared.planning.variable import SCHEDULE
 from ...module_utils._shared.states import PENDING
-from .._client.request_cache import EndedFolders, KeptRequests, NotRequestedError
+from .._client.request_cache import KeptRequests, NotRequestedError, StaleSessionDirs
 from .._hosts import notification
 from .._hosts.conductor import Play
-from .._hosts.holder import holder, is_gone, login
-from .._variables.request_variables import checked
+from .._hosts.holder import has_exited, lease_owner, login
+from .._variables.request_variables import checked_variables
 from .launch import launch
-from .losses import clean, fence
-from .placed import Asked
+from .losses import clean_up, fence_nodes
+from .placed import LaunchSpec
 from .reports import RecentReports, Reports, collect_reports, read_list, write_metrics
 from .session_file import checked_sessions
 from .terminate import remove, terminate
@@ -32,7 +32,7 @@ from .terminate import remove, terminate
 
 def make_pass(play: Play) -> bool:
     """Go through the queue once; whether any session changed. SessionError for all that failed, which keep no others from a turn."""
-    settings = checked(play.action, play.task_vars, SCHEDULE)["variables"]
+    settings = checked_variables(play.action, play.task_vars, SCHEDULE)["variables"]
     one = _Pass(play, settings, follows=False)
     one.make()
     return one.has_changed
@@ -45,7 +45,7 @@ def follow_up(play: Play) -> None:
     end.
     """
     try:
-        settings = checked(play.action, play.task_vars, SCHEDULE)["variables"]
+        settings = checked_variables(play.action, play.task_vars, SCHEDULE)["variables"]
         _Pass(play, {**settings, "session_wait_result": False}, follows=True).make()
     except ComputeError as error:
         play.show([f"The pass over the queue was not complete: {error.message}"])
@@ -78,10 +78,10 @@ class _Pass:
 
     def _call(self, verb: str, **options: Any) -> Json:
         """A step of the pass on the head. The pass of a controller that has certainly ended is taken over."""
-        own = {"owner": self._play.owner or login(), "holder": holder(), **options}
+        own = {"owner": self._play.owner or login(), "holder": lease_owner(), **options}
         with self._play.phase("place" if verb == "decide" else "upkeep"):
             answer = self._play.on_head("queue." + verb, own)
-            if answer.get("holder") and is_gone(answer["holder"]):
+            if answer.get("holder") and has_exited(answer["holder"]):
                 answer = self._play.on_head("queue." + verb, {**own, "takeover": True})
         self._play.notify_ends(answer)
         self.has_changed = self.has_changed or bool(answer.get("ended"))
@@ -106,7 +106,7 @@ class _Pass:
                 self.has_changed = True
         # Before the queue, which gets what they do not need.
         own = [session for session in listed if session["requested_here"]]
-        healing = [*self._fenced(own, lost, reports), *self._requested(healing_sessions(own))]
+        healing = [*self._fenced(own, lost, reports), *self._requested(sessions_to_repair(own))]
         for session in healing:
             self._launch(session)
         self._launch_what_fits(self._recent.of("", ()) if healing or finished else reports)
@@ -119,7 +119,7 @@ class _Pass:
         ids = {session["id"] for session in finished_sessions(listed)}
         again = self._listed(self._recent.of("", ())) if ids else []
         left = (one for one in finished_sessions(again) if one["id"] in ids)
-        return [one for one in left if not one["held"] or is_gone(one["holder"])]
+        return [one for one in left if not one["held"] or has_exited(one["holder"])]
 
     def _fenced(self, own: List[Json], lost: List[Json], reports: Reports) -> List[Json]:
         """The sessions that move now: their lost agents are fenced."""
@@ -134,7 +134,7 @@ class _Pass:
             if loss["action"] != RELOCATE or loss["id"] not in by_id or self._play.check:
                 continue
             try:
-                fence(self._play, reports, loss, unfenced=bool(self._settings["session_relocate_unfenced"]))
+                fence_nodes(self._play, reports, loss, unfenced=bool(self._settings["session_relocate_unfenced"]))
                 found.append({**by_id[loss["id"]], "relocates": True})
             except ComputeError as error:
                 self._play.show([f"Session {loss['name']} was {UNMOVED}{error.message}"])
@@ -173,16 +173,16 @@ class _Pass:
 
     def _keep_order(self, reports: Reports) -> List[Json]:
         """Record the use of the agents, remove what is old, and clean agents that are back. Returns sessions that have lost agents."""
-        play, folders = self._play, EndedFolders.of(self._play.artifacts, check=self._play.check)
+        play, folders = self._play, StaleSessionDirs.of(self._play.artifacts, check=self._play.check)
         kept = {name: self._settings["session_" + name] for name in ("keep_days", "keep_logs")}
         own = {"owner": play.owner or login(), "agents": reports.agents}
         with play.phase("upkeep"):
-            result = validation.losses(play.on_head("queue.keep_up", {**kept, **own, **folders.option()}), play.head)
+            result = validation.losses(play.on_head("queue.maintain", {**kept, **own, **folders.option()}), play.head)
         folders.remove(result)
         play.warn(*result.get("warnings") or ())
         play.notify(notification.DEGRADED, *result.get("degraded") or ())
         if not play.check:
-            clean(play, reports, result.get("fenced") or {})
+            clean_up(play, reports, result.get("fenced") or {})
         return list(result.get("lost") or ())
 
     def _launch_what_fits(self, reports: Reports) -> None:
@@ -208,7 +208,9 @@ class _Pass:
         request = Request.from_json(session["request"])
         settings = {**self._settings, "session_wait": 0, "session_fail_when_pending": False}
         moves = bool(session.get("relocates"))
-        asked = Asked(request, settings, queued=str(session["id"]), takes_variables=not self._follows, relocates=moves)
+        asked = LaunchSpec(
+            request, settings, queued=str(session["id"]), takes_variables=not self._follows, relocates=moves
+        )
         try:
             launched = launch(self._play, asked, self._recent.of(request.image, session["paths"]))
             self.has_changed = self.has_changed or launched.changed

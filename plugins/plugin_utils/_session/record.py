@@ -17,19 +17,19 @@ from ...module_utils._shared.documents.plan import Plan
 from ...module_utils._shared.errors import ComputeError
 from ...module_utils._shared.text.summaries import session_document
 from .._client import shared_config
-from .._client.request_cache import EndedFolders, KeptRequests
+from .._client.request_cache import KeptRequests, StaleSessionDirs
 from .._client.session_dir import DOCUMENT, Artifacts
 from .._hosts import notification, trace
 from .._hosts.conductor import Play
-from .._hosts.holder import holder
+from .._hosts.holder import lease_owner
 from .._hosts.phases import PHASES
 
 
-def record(play: Play, state: str, **change: Any) -> Json:
+def record_session(play: Play, state: str, **change: Any) -> Json:
     """Record the new state of a session, and return the head's answer. Raises StepError if that fails."""
     is_end = state in ("terminating", "terminated")
-    folders = EndedFolders.of(play.artifacts if is_end else None, check=play.check)
-    made = {**change, **folders.option(), "holder": holder()}
+    folders = StaleSessionDirs.of(play.artifacts if is_end else None, check=play.check)
+    made = {**change, **folders.option(), "holder": lease_owner()}
     result = validation.recorded(play.on_head("session.record", {"state": state, "change": made}), play.head)
     event = notification.event_of(bool(result.get("changed")), result["session"], str(change.get("result") or ""))
     play.notify(event, result["session"])
@@ -42,7 +42,7 @@ def record(play: Play, state: str, **change: Any) -> Json:
 
 def record_result(play: Play, session: Json, result: str, reason: str) -> Json:
     """Record the result of the command of a batch session. Returns the session, which may have ended by itself meanwhile."""
-    recorded: Json = record(play, "running", id=session["id"], result=result, reason=reason)["session"]
+    recorded: Json = record_session(play, "running", id=session["id"], result=result, reason=reason)["session"]
     if recorded["state"] == states.RUNNING and not play.check:
         keep_result(Artifacts(play.artifacts, recorded["name"]), result, recorded["reason"])
     return recorded
@@ -72,7 +72,7 @@ def record_running(play: Play, plan: Plan, session: Json, added: Sequence[Json])
     artifacts = Artifacts(play.artifacts, plan.session.name)
     _write_files(play, plan, {**session, "state": states.RUNNING, "changed": time.time()}, added)
     with play.phase("record"):
-        recorded = record(play, "running", id=plan.session.id, launch=plan.session.launch)
+        recorded = record_session(play, "running", id=plan.session.id, launch=plan.session.launch)
     with suppress(ComputeError):  # the files are there, without the time of the record
         _write_files(play, plan, recorded["session"], added)
     entries = trace.notes()

@@ -17,7 +17,7 @@ from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import STATE_DIR
 from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.plan import Plan
-from ...module_utils._shared.documents.report import Agent, names_of_one_engine, one_engine
+from ...module_utils._shared.documents.report import AgentStatus, names_of_one_engine, one_engine
 from ...module_utils._shared.documents.schema import AGENT
 from ...module_utils._shared.errors import ComputeError, StateError
 from ...module_utils._shared.names import ALL_OWNERS
@@ -26,7 +26,7 @@ from .._hosts.conductor import Play, StepError
 from .._hosts.documented import documented
 from .._hosts.files import write
 from .._hosts.holder import login
-from .._hosts.results import cause
+from .._hosts.results import root_cause
 from .._hosts.ssh_route import plugin_of
 from .._output.metrics import metrics_text
 
@@ -57,7 +57,7 @@ RECENT = 30.0
 
 
 @dataclass(frozen=True)
-class Avoided:
+class Exclusions:
     """What a launch avoids though the reports do not show why.
 
     Subnets and ports are those at which earlier attempts of this launch have failed. ``agents`` has the reason for each agent
@@ -68,13 +68,13 @@ class Avoided:
     ports: Tuple[int, ...] = ()
     agents: Mapping[str, str] = field(default_factory=dict)
 
-    def and_those_of(self, plan: Plan) -> Avoided:
+    def excluding(self, plan: Plan) -> Exclusions:
         """Also the subnets and the ports of a plan that were taken."""
         ports = tuple(port.host_port for container in plan.containers for port in container.ports)
         subnets = filter(None, (plan.network.subnet, plan.network.fabric))
-        return Avoided((*self.subnets, *subnets), (*self.ports, *ports), self.agents)
+        return Exclusions((*self.subnets, *subnets), (*self.ports, *ports), self.agents)
 
-    def added_to(self, report: Json) -> Json:
+    def apply_to(self, report: Json) -> Json:
         """The report of an agent on which these are in use."""
         if report.get("name") in self.agents:
             report = {**report, "avoid": self.agents[report["name"]]}
@@ -92,8 +92,8 @@ class Reports:
     lacks: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @cached_property
-    def statuses(self) -> List[Agent]:
-        return [Agent.from_json(report) for report in self.agents]
+    def statuses(self) -> List[AgentStatus]:
+        return [AgentStatus.from_json(report) for report in self.agents]
 
     @property
     def reachable(self) -> List[str]:
@@ -136,7 +136,7 @@ def collect_reports(
     asked = {host: report_options({**_asked_of(play, host), **_set(wanted)}) for host in names}
     with play.phase("inform") if is_shown else nullcontext():
         own = {"store": play.state_dir or STATE_DIR}
-        answers = play.tried_on_each(names, "report.collect", lambda host: {"options": asked[host], **own})
+        answers = play.try_on_each(names, "report.collect", lambda host: {"options": asked[host], **own})
     _check_head(play.head, answers)
     found = {host: of_result(asked[host], answer) for host, answer in answers.items()}
     return Reports(
@@ -231,7 +231,7 @@ def _lost(asked: Json, failure: Json, *, may_return: bool) -> Json:
     groups = asked.get("group") or "default"
     group = groups if isinstance(groups, str) else ",".join(groups)
     report = {"name": asked["name"], "group": group, "reachable": False, "may_return": may_return}
-    return {"changed": False, "agent": {**report, "reason": cause(failure)}, "duration": 0.0}
+    return {"changed": False, "agent": {**report, "reason": root_cause(failure)}, "duration": 0.0}
 
 
 def _asked_of(play: Play, host: str) -> Json:

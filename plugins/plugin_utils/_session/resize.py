@@ -19,8 +19,8 @@ from .._client.request_cache import KeptRequests
 from .._client.session_dir import Artifacts
 from .._hosts.conductor import Play
 from .._variables.templates import render_environment
-from .placed import Placed
-from .session_file import running
+from .placed import Launch
+from .session_file import running_session
 
 
 def asked_again(play: Play, name: str, size: int) -> Tuple[Request, str]:
@@ -28,7 +28,7 @@ def asked_again(play: Play, name: str, size: int) -> Tuple[Request, str]:
 
     A StateError for a session with roles: one number does not name the role.
     """
-    found = running(play)
+    found = running_session(play)
     session, request = str(found["id"]), found["request"]
     KeptRequests(play.artifacts).check(session, request, play.head)
     if request.roles:
@@ -39,7 +39,7 @@ def asked_again(play: Play, name: str, size: int) -> Tuple[Request, str]:
     return wanted, session
 
 
-def remove_strangers(play: Play, placed: Placed, plan: Plan) -> None:
+def remove_strangers(play: Play, placed: Launch, plan: Plan) -> None:
     """Remove the containers of the session that its plan does not have any more."""
     agents = {agent for _hostname, agent in placed.removed}
     found = [agent for agent in play.names if agent in agents]
@@ -47,7 +47,7 @@ def remove_strangers(play: Play, placed: Placed, plan: Plan) -> None:
         play.on_each(found, "containers.absent", lambda agent: _all_but(plan, placed.removed, agent))
 
 
-def follow(play: Play, plan: Plan) -> None:
+def update_members(play: Play, plan: Plan) -> None:
     """Write the names of the members into the files of the controller and of the containers that run, where they differ."""
     own = SessionIdentity.of(plan, Artifacts(play.artifacts, plan.session.name), check=False)
     with play.phase("follow"):
@@ -55,21 +55,21 @@ def follow(play: Play, plan: Plan) -> None:
     own.keep({}, play.route_to(plan.main.agent), check=False, diff=False)
 
 
-def undo(play: Play, placed: Placed, plan: Plan) -> None:
+def undo(play: Play, placed: Launch, plan: Plan) -> None:
     """After a growth that has failed: the session as it was before. What cannot be undone now is undone by the next command."""
     request = without(placed.asked.request, placed.added)
     former = resized(plan, request, launch=plan.session.launch)
     former = with_user_environment(former, render_environment(request, former))
     artifacts, kept = Artifacts(play.artifacts, plan.session.name), KeptRequests(play.artifacts)
-    play.tried_on_each(plan.agents, "containers.absent", lambda _agent: _all_but(former))
+    play.try_on_each(plan.agents, "containers.absent", lambda _agent: _all_but(former))
     if artifacts.identity(plan.session.id, create=False) is not None:
         own = SessionIdentity.of(former, artifacts, check=False)
-        play.tried_on_each(former.agents, "containers.followed", lambda agent: _part(former, own, agent))
+        play.try_on_each(former.agents, "containers.followed", lambda agent: _part(former, own, agent))
         own.keep({}, play.route_to(plan.main.agent), check=False, diff=False)
     kept.keep(plan.session.id, request, kept.files(plan.session.id))
 
 
-def difference(placed: Placed, plan: Plan) -> Json:
+def size_change(placed: Launch, plan: Plan) -> Json:
     """The containers before and after, as a diff shows them."""
     after = {one.hostname: one.agent for one in plan.containers}
     before = {one.hostname: one.agent for one in plan.containers if one.hostname not in placed.added}

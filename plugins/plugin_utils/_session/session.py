@@ -12,7 +12,7 @@ from typing import List, Mapping
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.plan import Plan
-from ...module_utils._shared.errors import ComputeError, InputError, SessionError, visible
+from ...module_utils._shared.errors import ComputeError, InputError, SessionError, escape_control
 from ...module_utils._shared.planning import catalogue
 from ...module_utils._shared.planning.allocation import checked_folders
 from ...module_utils._shared.planning.request import Request
@@ -21,23 +21,23 @@ from ...module_utils._shared.text.summaries import plan_to_read
 from .._client.session_dir import DOCUMENT, Artifacts
 from .._hosts.conductor import Play
 from .._variables.request_export import variables_of
-from .._variables.request_variables import checked
+from .._variables.request_variables import checked_variables
 from .apps import restart_apps
 from .devcontainer import of_devcontainer
-from .launch import Launched, launch
+from .launch import LaunchResult, launch
 from .place import UNGUARDED
-from .placed import Asked, Placed
+from .placed import Launch, LaunchSpec
 from .reports import RecentReports, Reports, collect_reports
-from .resize import asked_again, difference
-from .session_file import like, running
-from .start import stop
+from .resize import asked_again, size_change
+from .session_file import like, running_session
+from .start import stop_containers
 from .terminate import terminate, terminate_matching
 
 _BARE = "Not an agent yet: %s. The launch sets this up first; only then is there a plan to show."
 _ENDS = "must not be a session with session_on_failure: terminate, which ends when a container stops"
 
 
-def present(play: Play, *, prepares: bool, checks: Json) -> Json:
+def launch_session(play: Play, *, prepares: bool, checks: Json) -> Json:
     """Launch the sessions of the variables, repair them, or find that nothing is missing.
 
     With ``prepares``, nothing is launched while the role has something to prepare: the result has C(unprepared) then. ``checks`` is
@@ -45,7 +45,7 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
     """
     other = of_devcontainer(play) or like(play)
     with play.phase("check"):
-        found = checked(play.action, play.task_vars, LAUNCH, other)
+        found = checked_variables(play.action, play.task_vars, LAUNCH, other)
     requests = [Request.from_json(request) for request in found["requests"]]
     queued, is_resize = "", bool(found["variables"]["session_scale"])
     if is_resize:
@@ -62,9 +62,9 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
     if any(lacking.get(name) for name in ("provision", "environment", "preflight")):
         return {**result, **lacking, "unprepared": True}
     unfit = _unfit(play, checks)
-    launched: List[Launched] = []
+    launched: List[LaunchResult] = []
     for number, request in enumerate(requests):
-        asked = Asked(request, found["variables"], queued, unfit, not is_resize, is_resize)
+        asked = LaunchSpec(request, found["variables"], queued, unfit, not is_resize, is_resize)
         # Nothing of them is recorded.
         asked = replace(asked, before=tuple(requests[:number])) if play.check else asked
         launched.append(launch(play, asked, recent.of(request.image, found["paths"])))
@@ -79,7 +79,7 @@ def present(play: Play, *, prepares: bool, checks: Json) -> Json:
     }
 
 
-def _document(play: Play, launched: Launched) -> Json:
+def _document(play: Play, launched: LaunchResult) -> Json:
     """The document of the first session, if it runs."""
     if launched.placed.plan is None or play.check:
         return {}
@@ -117,34 +117,35 @@ def _unfit(play: Play, checks: Json) -> Json:
     unfit: Json = {str(agent): str(reason) for agent, reason in (checks.get("unfit") or {}).items()}
     when = f" (checked {checks['age']} ago)" if checks.get("age") else ""
     for agent, reason in sorted(unfit.items()):
-        play.say(visible(f"{agent} is avoided{when}: {reason}"))
+        play.say(escape_control(f"{agent} is avoided{when}: {reason}"))
     if checks.get("unguarded"):
-        play.say(visible(UNGUARDED % ", ".join(checks["unguarded"])))
+        play.say(escape_control(UNGUARDED % ", ".join(checks["unguarded"])))
     if unfit and not set(play.names) - set(unfit):
         reason = next(iter(unfit.values()))
         raise ComputeError(f"No agent passes the check: {reason}; check_agents.yml shows all findings and remedies.")
     return unfit
 
 
-def _planned(play: Play, launched: List[Launched]) -> Json:
+def _planned(play: Play, launched: List[LaunchResult]) -> Json:
     """In check mode, the plan of a single session, for a playbook that carries it out itself."""
     plans = [one.placed.plan for one in launched if one.placed.plan]
     return {"plan": plans[0].to_json()} if play.check and len(plans) == len(launched) == 1 else {}
 
 
-def _differences(play: Play, launched: List[Launched], origins: Mapping[str, str]) -> Json:
+def _differences(play: Play, launched: List[LaunchResult], origins: Mapping[str, str]) -> Json:
     pairs = [(one.placed, one.placed.plan) for one in launched if one.placed.deploys and one.placed.plan]
     if not play.diff or not pairs:
         return {}
     return {"diff": [part for placed, plan in pairs for part in _difference(placed, plan, origins)]}
 
 
-def _difference(placed: Placed, plan: Plan, origins: Mapping[str, str]) -> List[Json]:
+def _difference(placed: Launch, plan: Plan, origins: Mapping[str, str]) -> List[Json]:
     """The variables that have not their default, with where each comes from, and the plan."""
     if placed.former_size:
-        return [difference(placed, plan)]
+        return [size_change(placed, plan)]
     lines = [
-        visible(f"{name}: {json.dumps(value, ensure_ascii=False)}    # {origins[name]}").replace("\n", "\\n") + "\n"
+        escape_control(f"{name}: {json.dumps(value, ensure_ascii=False)}    # {origins[name]}").replace("\n", "\\n")
+        + "\n"
         for name, value in variables_of(placed.asked.request).items()
         if name in origins
     ]
@@ -152,10 +153,10 @@ def _difference(placed: Placed, plan: Plan, origins: Mapping[str, str]) -> List[
     return [variables, {"before": {}, "after": plan_to_read(plan), "after_header": "plan"}]
 
 
-def absent(play: Play) -> Json:
+def terminate_session(play: Play) -> Json:
     """End the session of the variable C(session_name), or all that match it."""
     with play.phase("check"):
-        found = checked(play.action, play.task_vars, TERMINATE)
+        found = checked_variables(play.action, play.task_vars, TERMINATE)
     name, lease = str(play.value("session_name")), int(found["variables"]["session_launch_timeout"])
     if found["is_pattern"]:
         ended = terminate_matching(play, name, many=bool(found["variables"]["session_many"]), lease=lease)
@@ -172,14 +173,14 @@ def absent(play: Play) -> Json:
 def restart(play: Play) -> Json:
     """Restart C(session_restart_containers), which may be all, or the app C(session_restart_app). Raises SessionError."""
     with play.phase("check"):
-        wanted = checked(play.action, play.task_vars, RESTART)["variables"]
-        settings = checked(play.action, play.task_vars, SCHEDULE)["variables"]
+        wanted = checked_variables(play.action, play.task_vars, RESTART)["variables"]
+        settings = checked_variables(play.action, play.task_vars, SCHEDULE)["variables"]
     name, app = str(play.value("session_name")), str(wanted["session_restart_app"])
-    found = running(play)
+    found = running_session(play)
     if not app and found["on_failure"] == "terminate":
         raise InputError("session_name", name, _ENDS)
     settings = {**settings, "session_wait": 0, "session_wait_result": False}
-    asked = Asked(found["request"], settings, queued=str(found["id"]), takes_variables=False, is_silent=True)
+    asked = LaunchSpec(found["request"], settings, queued=str(found["id"]), takes_variables=False, is_silent=True)
     # What does not run is repaired first: the restart is then about containers that run.
     launched = _repaired(play, asked)
     plan = launched.placed.plan
@@ -193,7 +194,7 @@ def restart(play: Play) -> Json:
     return {"changed": True, "sessions": [launched.placed.session]}
 
 
-def _restarted(play: Play, asked: Asked, plan: Plan, hostnames: List[str]) -> Launched | None:
+def _restarted(play: Play, asked: LaunchSpec, plan: Plan, hostnames: List[str]) -> LaunchResult | None:
     """Stop the containers, all without names, and repair the session. In check mode, the containers are only named."""
     known = [container.hostname for container in plan.containers]
     unknown = [hostname for hostname in hostnames if hostname not in known]
@@ -205,10 +206,10 @@ def _restarted(play: Play, asked: Asked, plan: Plan, hostnames: List[str]) -> La
     if play.check:
         play.show([f"Session {plan.session.name}: {', '.join(chosen)} would be restarted"])
         return None
-    stop(play, replace(plan, containers=tuple(one for one in plan.containers if one.hostname in chosen)))
+    stop_containers(play, replace(plan, containers=tuple(one for one in plan.containers if one.hostname in chosen)))
     return _repaired(play, replace(asked, is_silent=False))
 
 
-def _repaired(play: Play, asked: Asked) -> Launched:
+def _repaired(play: Play, asked: LaunchSpec) -> LaunchResult:
     request = asked.request
     return launch(play, asked, collect_reports(play, request.image, checked_folders(request), apps_of=[request.name]))

@@ -103,7 +103,7 @@ def readable(play: Play, variable: str, name: str) -> Json:
     return found
 
 
-def running(play: Play) -> Json:
+def running_session(play: Play) -> Json:
     """The running session of the variable C(session_name), which this login may read whole. Raises InputError for another."""
     name = str(play.value("session_name"))
     found = readable(play, "session_name", name)

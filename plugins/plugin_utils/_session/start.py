@@ -29,7 +29,7 @@ _NO_KEYS = (
 )
 
 
-def create(play: Play, plan: Plan, network_host: str, made: Plan) -> None:
+def create_containers(play: Play, plan: Plan, network_host: str, made: Plan) -> None:
     """Create the network, on its host before the containers there, and the containers in ``made``, which the session lacks."""
     is_apart = network_host not in plan.agents
     if is_apart:
@@ -48,7 +48,7 @@ def create(play: Play, plan: Plan, network_host: str, made: Plan) -> None:
         )
 
 
-def start(play: Play, plan: Plan, request: Request, made: Plan) -> None:
+def start_containers(play: Play, plan: Plan, request: Request, made: Plan) -> None:
     """Start the containers, install SSH and secrets in them, and write the files of the user."""
     artifacts = Artifacts(play.artifacts, plan.session.name)
     own = SessionIdentity.of(plan, artifacts, check=False)
@@ -89,7 +89,7 @@ def _start_in_order(
             play.on_each(begun.agents, "containers.begun", more.__getitem__)
 
 
-def stop(play: Play, plan: Plan) -> None:
+def stop_containers(play: Play, plan: Plan) -> None:
     """Stop the containers of a plan, all at the same time: TERM, and KILL after the grace of the session. Their files stay."""
     with play.phase("stop", plan):
         play.on_each(plan.agents, "containers.stopped", lambda agent: {"plan": plan.part(agent)})

@@ -17,8 +17,8 @@ from ...module_utils._shared.text.summaries import match_summary, termination_su
 from .._hosts.conductor import Play, StepError
 from .._hosts.holder import login
 from .._hosts.results import joint_result
-from .deployment import lost_agents, network_patience
-from .record import record
+from .deployment import network_patience, unreachable_agents
+from .record import record_session
 from .reports import RecentReports, Reports, collect_reports
 
 # What the head keeps of the logs of each container.
@@ -28,7 +28,7 @@ _MARKS = ("changed", "failed", "left_networks")
 
 
 @dataclass(frozen=True)
-class Ended:
+class TerminateResult:
     """The end of a session. ``session`` is empty if no live session had the name."""
 
     session: Json
@@ -37,7 +37,7 @@ class Ended:
 
 
 @dataclass
-class Removed:
+class CleanupResult:
     """What the agents answer to a removal, by agent. ``failed`` are those that hold a part of the session."""
 
     answers: Dict[str, Json] = field(default_factory=dict)
@@ -56,7 +56,7 @@ def terminate(
     reason: str = "",
     recent: RecentReports | None = None,
     session_id: str = "",
-) -> Ended:
+) -> TerminateResult:
     """End a session, and remove what ended sessions have left. Raises StepError if an agent could not remove its part.
 
     ``recent`` are the reports of ends one after the other. With ``session_id``, no other session that has got the name meanwhile ends.
@@ -64,26 +64,28 @@ def terminate(
     reports = recent.of("", ()) if recent else collect_reports(play, apps_of=[name])
     which = {"name": name, "owner": owner, "id": session_id}
     with play.phase("end"):
-        begun = record(play, "terminating", **which, lease=lease, agents=reports.agents, reason=reason)
+        begun = record_session(play, "terminating", **which, lease=lease, agents=reports.agents, reason=reason)
     session = begun["session"]
     play.waiting = int(begun["waiting"])
     is_ending = session.get("state") == states.TERMINATING
     if play.check:
-        return Ended(session, termination_summary(session, name, True), bool(begun["changed"] or begun["remove"]))
+        return TerminateResult(
+            session, termination_summary(session, name, True), bool(begun["changed"] or begun["remove"])
+        )
     removed = remove(play, reports, begun, session["id"] if is_ending else "")
     if recent:
         recent.note_use(host for host, one in removed.answers.items() if any(map(one.get, _MARKS)))
     if is_ending:
         reached = [agent for agent in reports.reachable if agent not in removed.failed]
         change = {"agents": reports.agents, "reached": reached, "logs": removed.logs}
-        session = record(play, "terminated", id=session["id"], **change)["session"]
+        session = record_session(play, "terminated", id=session["id"], **change)["session"]
     if removed.failed:
         raise StepError(joint_result(removed.failed))
     has_removed = any(answer.get("changed") for answer in removed.answers.values())
-    return Ended(session, termination_summary(session, name), bool(begun["changed"] or has_removed))
+    return TerminateResult(session, termination_summary(session, name), bool(begun["changed"] or has_removed))
 
 
-def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600) -> List[Ended]:
+def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600) -> List[TerminateResult]:
     """End all live sessions of the owner whose names match. Raises StateError without ``many``."""
     owned = {"owner": play.owner or login(), "viewer": login()}
     sessions = play.on_head("sessions.list_all", owned)["sessions"]
@@ -106,7 +108,7 @@ def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600
     return ended
 
 
-def remove(play: Play, reports: Reports, answer: Json, ending: str = "") -> Removed:
+def remove(play: Play, reports: Reports, answer: Json, ending: str = "") -> CleanupResult:
     """Remove the containers and networks of ended sessions, and of the session that this run ends.
 
     ``answer`` of the head has the ended sessions to ``remove``, and those that it has just found ``ended``: their logs are kept.
@@ -116,16 +118,16 @@ def remove(play: Play, reports: Reports, answer: Json, ending: str = "") -> Remo
     _keep_logs(play, reports, [one["id"] for one in answer.get("ended") or () if one["id"] in leftovers])
     sessions = [*([ending] if ending else []), *leftovers]
     if not sessions:
-        return Removed()
+        return CleanupResult()
     has_waited = not ending and reports.have_only_networks_of(leftovers)
-    patience = network_patience(lost_agents(reports.statuses), has_waited)
+    patience = network_patience(unreachable_agents(reports.statuses), has_waited)
     logs = {"logs": {**_LOGS, "session": ending}} if ending else {}
     options = {"sessions": sessions, "network": True, **({"over": list(leftovers)} if leftovers else {}), **logs}
     with play.phase("remove"):
-        removed = Removed(play.tried_on_each(reports.reachable, "containers.absent", lambda _agent: options))
+        removed = CleanupResult(play.try_on_each(reports.reachable, "containers.absent", lambda _agent: options))
         left = [agent for agent, answer in removed.answers.items() if answer.get("left_networks")]
         last = {"sessions": sessions, "deadline": patience}
-        networks = play.tried_on_each(left, "network.absent", lambda _agent: last)
+        networks = play.try_on_each(left, "network.absent", lambda _agent: last)
     if ending:
         answers = [*removed.answers.items(), *networks.items()]
         removed.failed = {agent: answer for agent, answer in answers if answer.get("failed")}
@@ -143,7 +145,7 @@ def _keep_logs(play: Play, reports: Reports, sessions: Sequence[str]) -> None:
         answers = play.logs(holding, partial(_query, session)).values()
         logs = [answer for answer in answers if answer.get("logs")]
         if logs:
-            record(play, "terminated", id=session, logs=logs)
+            record_session(play, "terminated", id=session, logs=logs)
 
 
 def _query(session: str, _agent: str) -> Json:

@@ -16,10 +16,10 @@ from ...module_utils._shared.planning.variable import (
     RESTART,
     Variable,
     choice,
+    describe_variable,
     flag,
     names,
-    text,
-    whole,
+    whole_number,
 )
 
 _WEEK = 7 * 86400
@@ -34,7 +34,7 @@ def _target(entry_point: str, what: str, seconds: int) -> Tuple[Variable, ...]:
             value_rules.check_names,
             read_by=(entry_point,),
         ),
-        whole(
+        whole_number(
             f"{entry_point}_timeout",
             seconds,
             (1, _WEEK),
@@ -65,7 +65,7 @@ def _check_new_image(variable: str, value: Any) -> str:
 
 
 ACCESS_SETTINGS: Tuple[Variable, ...] = (
-    text(
+    describe_variable(
         "exec_command",
         "Command for the user's shell in the containers, at most 60,000 bytes. Its standard input is empty.",
         value_rules.check_script,
@@ -85,14 +85,14 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
         "V(to) copies from the controller to the containers, V(from) copies from the containers to the controller.",
         read_by=(COPY,),
     ),
-    text(
+    describe_variable(
         "copy_source",
         "File or directory to copy. Relative to the working directory of the command, or to the user's home in a container.",
         value_rules.check_path,
         read_by=(COPY,),
         required_by=(COPY,),
     ),
-    text(
+    describe_variable(
         "copy_target",
         "Directory that receives it, under its own name. With O(session_copy_direction=from), the directory receives a directory "
         "for each container. It is created if it does not exist.",
@@ -101,14 +101,14 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
         read_by=(COPY,),
     ),
     *_target(COPY, "copy", 3600),
-    text(
+    describe_variable(
         "commit_image",
         "Name of the image, such as V(team/train:2). An image of this name is replaced if it was made of a session of the same owner.",
         _check_new_image,
         read_by=(COMMIT,),
         required_by=(COMMIT,),
     ),
-    text(
+    describe_variable(
         "commit_container", "Hostname of the container that the image is made of.", default="main1", read_by=(COMMIT,)
     ),
     flag(
@@ -117,7 +117,7 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
         "store always makes one layer.",
         read_by=(COMMIT,),
     ),
-    whole(
+    whole_number(
         "commit_timeout",
         3600,
         (1, _WEEK),
@@ -130,5 +130,5 @@ ACCESS_SETTINGS: Tuple[Variable, ...] = (
         value_rules.check_names,
         read_by=(RESTART,),
     ),
-    text("restart_app", "Name of an app to restart, in place of containers.", read_by=(RESTART,)),
+    describe_variable("restart_app", "Name of an app to restart, in place of containers.", read_by=(RESTART,)),
 )

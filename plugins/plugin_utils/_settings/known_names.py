@@ -9,7 +9,7 @@ import re
 from difflib import SequenceMatcher
 from typing import AbstractSet, Any, Iterable, List, Mapping, Set
 
-from ...module_utils._shared.errors import ComputeError, visible
+from ...module_utils._shared.errors import ComputeError, escape_control
 
 # No other software has variables that begin like these.
 OWN_PREFIXES = ("session_", "sessions_")
@@ -69,7 +69,7 @@ def check_known(given: Mapping[str, str], inventory: Mapping[str, List[str]], kn
             nearest = nearest_names(name, known)
             where = given[name] or "-e" if name in given else _hosts(inventory[name])
             offer = f"did you mean {' or '.join(nearest)}?" if nearest else "no variable has a similar name."
-            messages.append(f"{visible(name)[:120]} (from {visible(where)}): unknown; {offer}")
+            messages.append(f"{escape_control(name)[:120]} (from {escape_control(where)}): unknown; {offer}")
     if messages:
         more = "docs/variables.md lists all variables; session_ignored_variables takes names of other software."
         raise ComputeError(" ".join([*messages, more]))

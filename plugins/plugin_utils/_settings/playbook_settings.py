@@ -20,8 +20,8 @@ from ...module_utils._shared.planning.variable import (
     USAGE,
     Variable,
     choice,
+    describe_variable,
     names,
-    text,
 )
 
 # build_environments.yml passes it on to the role `image`, which checks it.
@@ -81,7 +81,7 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         _check_columns,
         **_OF_LIST,
     ),
-    text(
+    describe_variable(
         "page",
         "File on the controller for the page that O(sessions_format=html) writes.",
         value_rules.check_path,
@@ -89,14 +89,14 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         default="sessions.html",
         **_OF_LIST,
     ),
-    text(
+    describe_variable(
         "file",
         "File on the controller that also gets sessions, owners and agents as JSON, with mode 0600. Empty for none.",
         value_rules.check_path,
         path=True,
         **_OF_LIST,
     ),
-    text(
+    describe_variable(
         "metrics",
         "File on the controller that gets metrics of the agents and of the sessions of all owners, in OpenMetrics format, with mode "
         "0644. Empty for none.",
@@ -105,7 +105,7 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         prefix="sessions_",
         read_by=(LIST, SCHEDULE),
     ),
-    text(
+    describe_variable(
         "state",
         "V(running) for sessions that have not ended, V(finished) for those that were terminated or ended by themselves, V(other) "
         "for those that failed to launch or were canceled. If empty, all that have not ended.",
@@ -122,14 +122,14 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
     ),
     choice("format", ("table", "json"), "V(table), or V(json) for programs.", prefix="policy_", read_by=(POLICY,)),
     choice("format", ("table", "csv", "json"), "V(table), V(csv) or V(json).", prefix="usage_", read_by=(USAGE,)),
-    text(
+    describe_variable(
         "month",
         "Show this month of UTC only, as in V(2026-11). If empty, all months.",
         _check_month,
         prefix="usage_",
         read_by=(USAGE,),
     ),
-    text(
+    describe_variable(
         "file",
         "File on the controller to write to, with mode 0600, instead of the output.",
         value_rules.check_path,
@@ -138,7 +138,7 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
         read_by=(USAGE,),
     ),
     choice("format", ("table", "json"), "V(table), or V(json) for programs.", prefix="check_", read_by=(CHECK,)),
-    text(
+    describe_variable(
         "file",
         "File on the controller that also gets the findings as JSON. Empty for none.",
         value_rules.check_path,
@@ -149,10 +149,10 @@ PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
 )
 
 
-def resolved(settings: Json) -> Json:
+def resolved_settings(settings: Json) -> Json:
     """The settings of a list with the default of C(sessions_limit), which depends on the others.
 
-    >>> resolved({"sessions_format": "json", "sessions_file": "", "sessions_limit": None})["sessions_limit"]
+    >>> resolved_settings({"sessions_format": "json", "sessions_file": "", "sessions_limit": None})["sessions_limit"]
     0
     """
     if settings["sessions_limit"] is not None:

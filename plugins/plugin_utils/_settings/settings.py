@@ -33,10 +33,10 @@ from ...module_utils._shared.planning.variable import (
     USAGE,
     Variable,
     choice,
+    describe_variable,
     flag,
     names,
-    text,
-    whole,
+    whole_number,
 )
 from .access import ACCESS_SETTINGS
 from .playbook_settings import PLAYBOOK_SETTINGS
@@ -112,7 +112,7 @@ PREFLIGHT_SETTINGS: Tuple[Variable, ...] = (
         "Check the agents before the launch, as C(check_agents.yml) does, and place no new session on an agent that fails. The "
         "launch says which agents it avoids, and fails if none is left.",
     ),
-    whole(
+    whole_number(
         "preflight_age",
         3600,
         (0, _WEEK),
@@ -134,12 +134,12 @@ _OF_REGISTRY: Dict[str, Any] = {
 }
 
 SETTINGS: Tuple[Variable, ...] = (
-    text(
+    describe_variable(
         "like",
         "Session of the same owner that runs or has ended, whose variables hold where none is given, except values of secrets.",
         check_session_name,
     ),
-    text(
+    describe_variable(
         "devcontainer",
         "A C(devcontainer.json) on the controller, whose C(image), C(containerEnv), C(postCreateCommand), C(forwardPorts) and "
         "C(mounts) hold where O(session_image), O(session_environment), O(session_bootstrap), O(session_apps) and "
@@ -147,7 +147,7 @@ SETTINGS: Tuple[Variable, ...] = (
         value_rules.check_path,
         path=True,
     ),
-    text(
+    describe_variable(
         "preset",
         "Name of a preset of O(session_presets): resources of each container. O(session_cpus), O(session_memory), "
         "O(session_shm) or O(session_gpus) beside it has precedence.",
@@ -160,7 +160,7 @@ SETTINGS: Tuple[Variable, ...] = (
         check_presets,
         read_by=(LAUNCH, ENVIRONMENTS),
     ),
-    whole(
+    whole_number(
         "count",
         1,
         (1, 100),
@@ -184,7 +184,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "Refuse a session that the agents could not hold even without other sessions. By default, it is PENDING until another agent "
         "is added.",
     ),
-    whole(
+    whole_number(
         "launch_timeout",
         600,
         (1, _MOST),
@@ -227,7 +227,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "without a policy.",
         read_by=(LAUNCH, SCHEDULE),
     ),
-    whole(
+    whole_number(
         "queue_age_bound",
         3600,
         (0, _MOST),
@@ -240,19 +240,19 @@ SETTINGS: Tuple[Variable, ...] = (
         read_by=(TERMINATE,),
     ),
     flag("provision", "Provision a host that is no agent yet."),
-    text(
+    describe_variable(
         "registry",
         "Registry that O(session_registry_username) is for. Images of other registries are pulled without that login.",
         default="docker.io",
         **_OF_REGISTRY,
     ),
-    text(
+    describe_variable(
         "registry_username",
         "User who logs in to O(session_registry). If empty, the login that C(docker login) has left on the controller.",
         **_OF_REGISTRY,
     ),
-    text("registry_password", "Password or access token of that user.", **_OF_REGISTRY, secret=True),
-    text(
+    describe_variable("registry_password", "Password or access token of that user.", **_OF_REGISTRY, secret=True),
+    describe_variable(
         "notify",
         "URL that gets a POST of JSON, or command of the controller's shell that gets JSON as its input, when a session runs, has "
         "ended, has failed or is degraded, and when its command has succeeded. It is tried three times, and nothing waits for it.",
@@ -260,7 +260,7 @@ SETTINGS: Tuple[Variable, ...] = (
         read_by=(LAUNCH, SCHEDULE, TERMINATE),
         secret=True,
     ),
-    whole(
+    whole_number(
         "keep_days",
         90,
         (0, 36500),
@@ -268,7 +268,7 @@ SETTINGS: Tuple[Variable, ...] = (
         "the queue removes what is older.",
         read_by=(SCHEDULE,),
     ),
-    text(
+    describe_variable(
         "keep_logs",
         "Size of all logs that the head keeps of ended sessions; V(0) for no limit. Each pass over the queue removes the oldest "
         "beyond it.",
@@ -283,26 +283,26 @@ SETTINGS: Tuple[Variable, ...] = (
         value_rules.check_names,
         read_by=(LOGS,),
     ),
-    whole("logs_tail", 200, (1, _MOST), "Number of the last lines to show of each container.", read_by=(LOGS,)),
+    whole_number("logs_tail", 200, (1, _MOST), "Number of the last lines to show of each container.", read_by=(LOGS,)),
     flag(
         "logs_follow",
         "Show new lines as they are written, until the session ends, for at most a day. Ctrl-C ends it earlier.",
         read_by=(LOGS,),
     ),
-    text(
+    describe_variable(
         "head",
         "Host that keeps the session store.",
         default="{{ (groups['head'] | default(groups['agents'])) | first }}",
         read_by=_ALL,
     ),
-    text(
+    describe_variable(
         "artifacts",
         "Directory on the controller that holds a directory for each session.",
         default="~/.cluster-compute",
         path=True,
         read_by=(LAUNCH, SCHEDULE, TERMINATE, EXEC, COPY, APPS, COMMIT, RESTART),
     ),
-    text(
+    describe_variable(
         "state_dir",
         "Directory of the session store on the head. If empty, C(/var/lib/cluster-compute), which provisioning shares with the users "
         "of the engine. C(agent_state_dir) must be the same. Any other directory is created with mode 0700; an existing one must "

@@ -14,7 +14,7 @@ from .._client import answers
 from .._client.shell import Shell
 from .._hosts.action import ComputeAction
 from .._hosts.transfer_watch import TERMINAL
-from .request_variables import checked
+from .request_variables import checked_variables
 
 
 class AccessAction(ComputeAction):
@@ -25,7 +25,7 @@ class AccessAction(ComputeAction):
     ENTRY_POINT: ClassVar[str]
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (the options are read with the variables)
-        settings = checked(self, task_vars, self.ENTRY_POINT)["variables"]
+        settings = checked_variables(self, task_vars, self.ENTRY_POINT)["variables"]
         prefix = f"session_{self.ENTRY_POINT}_"
         options = {name[len(prefix) :]: value for name, value in settings.items() if name.startswith(prefix)}
         shell = Shell(str(settings["session_artifacts"] or ""), str(self.value("session_name", task_vars)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping
 
-from ...module_utils._shared.codec import Json, sparse
+from ...module_utils._shared.codec import Json, non_default_fields
 from ...module_utils._shared.documents.plan import App, Role
 from ...module_utils._shared.planning.request import REQUEST_VARIABLES, Request
 from ...module_utils._shared.planning.role_rules import FIELDS
@@ -77,7 +77,7 @@ _WRITTEN: Dict[str, Callable[[Any], Any]] = {
     "gpus": _number,
     **dict.fromkeys(("memory", "shm", "disk", "log_size"), _size),
     "mounts": lambda mounts: [mount.to_json() for mount in mounts],
-    "secrets": lambda secrets: [sparse(secret) for secret in secrets],
+    "secrets": lambda secrets: [non_default_fields(secret) for secret in secrets],
     "apps": lambda apps: [_app(app) for app in apps],
     "roles": lambda roles: [_role(role) for role in roles],
     "user": lambda user: {"uid": user.uid, "gid": user.gid},

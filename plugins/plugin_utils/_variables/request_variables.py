@@ -15,14 +15,14 @@ from jinja2 import __version__ as jinja_version
 
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.plan import App
-from ...module_utils._shared.errors import ComputeError, InputError, visible
+from ...module_utils._shared.errors import ComputeError, InputError, escape_control
 from ...module_utils._shared.names import check_owner, check_session_name, random_name, unexpanded_paths
 from ...module_utils._shared.planning import catalogue
 from ...module_utils._shared.planning.allocation import checked_folders
 from ...module_utils._shared.planning.app_rules import check_apps
 from ...module_utils._shared.planning.mount_rules import check_mounts, with_owner
 from ...module_utils._shared.planning.request import REQUEST_VARIABLES, Request
-from ...module_utils._shared.planning.request_checks import check_group, check_request
+from ...module_utils._shared.planning.request_checks import check_request, check_resource_group
 from ...module_utils._shared.planning.rules import is_name_pattern
 from ...module_utils._shared.planning.secret_rules import SECRETS
 from ...module_utils._shared.planning.variable import APPS, ENVIRONMENTS, LAUNCH, LIST, TERMINATE, from_text
@@ -33,7 +33,7 @@ from .._client.shell import Shell
 from .._hosts.action import ComputeAction
 from .._hosts.holder import login
 from .._hosts.ssh_route import addresses
-from .._settings.playbook_settings import resolved
+from .._settings.playbook_settings import resolved_settings
 from .._settings.session_files import extra_files
 from .._settings.settings import check_variables, read_by, with_preset
 from .devcontainer import VARIABLE as DEVCONTAINER
@@ -43,7 +43,7 @@ from .templates import check_environment
 _NEEDS_NAME = next(one.required_by for one in REQUEST_VARIABLES if one.full_name == "session_name")
 
 
-def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Json | None = None) -> Json:
+def checked_variables(action: ComputeAction, task_vars: Json, entry_point: str, other: Json | None = None) -> Json:
     """What an entry point of the role reads from the options and variables of its task, in its normal form.
 
     ``other`` has variables of another session or a devcontainer.json, for those that are not given.
@@ -68,7 +68,7 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Jso
     if entry_point in _NEEDS_NAME and not values.get("session_name"):
         raise InputError("session_name", "", "must be given, as in -e session_name=train; sessions.yml lists sessions")
     if entry_point == LIST:
-        result["variables"] = resolved(result["variables"])
+        result["variables"] = resolved_settings(result["variables"])
     if entry_point == TERMINATE:
         result["is_pattern"] = is_name_pattern(values.get("session_name"))
     if entry_point == APPS:
@@ -84,7 +84,7 @@ def checked(action: ComputeAction, task_vars: Json, entry_point: str, other: Jso
 
 def _warn(action: ComputeAction, caution: str) -> None:
     if caution:
-        action._display.warning(visible(caution))
+        action._display.warning(escape_control(caution))
 
 
 def _of_typed_preset(action: ComputeAction, settings: Json) -> Set[str]:
@@ -256,7 +256,7 @@ def _chosen_group(values: Json, groups: List[str]) -> Any:
     given = values.get("session_resource_group")
     if given in (None, ""):
         return groups[0] if len(groups) == 1 else given
-    check_group(str(given), groups)
+    check_resource_group(str(given), groups)
     return given
 
 
@@ -265,7 +265,9 @@ def _last_check(action: ComputeAction, settings: Json, task_vars: Json) -> Json 
     if not settings["session_preflight"]:
         return None
     agents = addresses(task_vars, action._task)
-    return last_check.read(str(settings["session_artifacts"] or ""), agents, float(settings["session_preflight_age"]))
+    return last_check.read_last_check(
+        str(settings["session_artifacts"] or ""), agents, float(settings["session_preflight_age"])
+    )
 
 
 def _check_agents(request: Request, inventory: List[str]) -> None:

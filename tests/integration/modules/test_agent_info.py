@@ -13,7 +13,7 @@ import docker
 import pytest
 from engine_lab import run_module
 
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def test_report(info: dict[str, Any]) -> None:
         holder.listen()
         report = run_module("agent_info", name="agent1", paths=["/etc", "/no/such"], address="192.0.2.1")["agent"]
         assert holder.getsockname()[1] in report["ports"]
-    agent = Agent.from_json(report)
+    agent = AgentStatus.from_json(report)
     assert agent.reachable
     assert agent.millicpus == info["NCPU"] * 1000
     assert agent.memory == info["MemTotal"]
@@ -80,7 +80,7 @@ def test_bad_amounts_are_refused(options: dict[str, Any], variable: str) -> None
 def test_an_engine_that_does_not_answer_is_a_report(docker_host: str, reason: str) -> None:
     result = run_module("agent_info", name="agent1", docker_host=docker_host)
     assert not result.get("failed")
-    agent = Agent.from_json(result["agent"])
+    agent = AgentStatus.from_json(result["agent"])
     assert not agent.reachable
     assert not agent.may_return
     assert agent.reason == f"The engine of agent1 does not answer at {docker_host}: {reason}"

@@ -50,7 +50,7 @@ def test_a_volume_that_sessions_share_goes_with_the_last(launcher: Launcher, cli
     gone = Removal(engine, first, "", 60).carry_out(check=False)
     assert (actions(gone), gone.left) == (["removed"], [name])
     assert client.inspect_container(pair[1].plan.main.name)["State"]["Running"]
-    networks.absent(engine, first, deadline_in(20), check=False)
+    networks.remove_network(engine, first, deadline_in(20), check=False)
     gone = Removal(engine, second, "", 60).carry_out(check=False)
     assert {"name": name, "action": "volume removed"} in gone.actions
     assert client.volumes(filters={"name": name})["Volumes"] in (None, [])

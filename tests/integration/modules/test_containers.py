@@ -144,7 +144,7 @@ def test_a_stopped_container_joins_a_network_that_was_created_again(launcher: La
     launch.started()
     client.stop(launch.plan.main.name, timeout=0)
     client.remove_network(launch.plan.network.name)
-    _networks.present(launch.engine, launch.plan, check=False)
+    _networks.create_network(launch.engine, launch.plan, check=False)
     launch.created()
     launch.started()
     networks = client.inspect_container(launch.plan.main.name)["NetworkSettings"]["Networks"]

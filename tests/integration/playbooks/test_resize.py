@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from controller import SMALL, Controller, Done, Session
 
-from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.archives import pack
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.archives import pack_archive
 from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.member_files import _SHELL, _WRITE
 
 # What a login reads of the members, without the runtime's own programs.
@@ -137,7 +137,7 @@ def test_the_files_of_members_are_written_when_logins_are_accepted_again(control
     main, client = pair.containers()["main1"]["Id"], controller.client
     [server] = [row[1] for row in client.top(main)["Processes"] if "libexec/sshd -D" in row[-1]]
     os.kill(int(server), signal.SIGSTOP)
-    archive = pack([])
+    archive = pack_archive([])
     write = ["docker", "exec", "-i", main, *_SHELL, _WRITE, "sh", str(len(archive)), "1000", "1000", ""]
     with subprocess.Popen(write, stdin=subprocess.PIPE) as writing:
         assert writing.stdin

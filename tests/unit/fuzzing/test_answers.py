@@ -116,7 +116,7 @@ def test_what_a_session_prints_is_shown_visibly(choices: Choices) -> None:
     followed = FollowedLogs("uuid", [], 10)
     answer = {"hostname": "main1", "text": content.decode("utf-8", "replace")}
     for _time in range(2):
-        assert_visible(followed.news("a", [answer]))
+        assert_visible(followed.unseen("a", [answer]))
         followed.query("a")
     output = Output("mark", 64)
     for at in range(0, len(content), 7):
@@ -134,7 +134,7 @@ def test_an_agent_that_answers_with_other_logs_is_refused(choices: Choices) -> N
         assert_one_message(error.message)
         return
     followed = FollowedLogs("uuid", [], 10)
-    assert_visible(followed.news("a", logs))
+    assert_visible(followed.unseen("a", logs))
     assert all(isinstance(log["state"], str) for log in logs)
     followed.query("a")
 

@@ -26,11 +26,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.repo
 from ansible_collections.cluster.compute.plugins.module_utils._agent.guard import unguarded
 from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import adopted_rows, rebuilt_plan
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import list_groups, sample
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import what_happened
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.allocation import Allocation
@@ -47,7 +47,7 @@ ASKED = request(cluster_size=2, apps=[{"name": "lab", "port": 8888, "command": "
 MADE = plan(ASKED, "aa")
 DATA = request(name="data", mounts=[{"source": "/data", "target": "/data"}], gpus=0.5, cpu_pinning=True)
 OTHER = agent("b", gpus=["GPU-2"])
-ROW = Row(SESSION, "train", "alice", "default", states.RUNNING, request=ASKED, plan=MADE)
+ROW = SessionRecord(SESSION, "train", "alice", "default", states.RUNNING, request=ASKED, plan=MADE)
 
 
 def listed(number: int) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def head_reads_a_good(report: dict[str, Any]) -> None:
 
 def head_reads(report: dict[str, Any]) -> None:
     """What the head does with a report, beside those of other agents: decisions may be refused, and nothing else is raised."""
-    agents = (Agent.from_json(report), OTHER)
+    agents = (AgentStatus.from_json(report), OTHER)
     held = {one.name: {"alice": [seen.resources for seen in one.containers]} for one in agents}
     rows = [ROW, *adopted_rows(agents, {SESSION} if len(agents[0].containers) % 2 else set())]
     sessions = list_sessions(rows, agents)

@@ -14,7 +14,7 @@ from samples import plan
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Port
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report_rules import flaw
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report_rules import invalid_labels
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.addresses import parse_port_range
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.allocation import wanted_ports
@@ -84,4 +84,4 @@ def test_what_a_launch_accepts_all_later_readers_accept(choices: Choices) -> Non
     made = plan(request, ports=ports_of(request))
     assert validation.plan(made.to_json(), "head1") == validation.plan(made.to_short_json(), "head1") == made
     check_agreement(made, request, made.agents, "head1")
-    assert [flaw(container.labels) for container in made.containers] == [""] * request.size
+    assert [invalid_labels(container.labels) for container in made.containers] == [""] * request.size

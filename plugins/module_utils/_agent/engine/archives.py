@@ -30,7 +30,7 @@ class Entry:
         return self.content is None
 
 
-def pack(entries: Sequence[Entry], folder: str = "/") -> bytes:
+def pack_archive(entries: Sequence[Entry], folder: str = "/") -> bytes:
     """A tar archive of the entries, to be unpacked in this folder."""
     buffer, now = io.BytesIO(), int(time.time())
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:

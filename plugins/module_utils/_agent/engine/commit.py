@@ -28,7 +28,7 @@ from ..._shared.codec import Json
 from ..._shared.errors import ConflictError, EngineError, StateError
 from ..._shared.units import show_bytes
 from .images import CHUNK, ImageEngine, at_work, image_folder
-from .kept_files import Layer, without
+from .kept_files import Layer, without_paths
 from .reports import committed, hostname_of, image_labels, is_member
 
 _OCI = "org.opencontainers.image."
@@ -45,7 +45,7 @@ _CONFIG = (
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CommitSpec:
     """An image to be made of a container: of which session, which container, and under which name."""
 
     session: str
@@ -97,7 +97,7 @@ class CommitEngine(ImageEngine):
         return [one for one in found if not set(one.get("RepoDigests") or ()) - {"<none>@<none>"}]
 
 
-def check_name(engine: CommitEngine, image: str, owner: str) -> None:
+def check_image_name(engine: CommitEngine, image: str, owner: str) -> None:
     """Raise StateError if the engine has an image of this name that was not made of the owner's own sessions."""
     there = engine.image(image)
     if there is not None and not (committed(there) and image_labels(there)[_OWNER] == owner):
@@ -105,7 +105,7 @@ def check_name(engine: CommitEngine, image: str, owner: str) -> None:
         raise StateError(message % (engine.agent, image, owner), engine.agent)
 
 
-def find(engine: CommitEngine, wanted: Wanted) -> Origin:
+def find_committed(engine: CommitEngine, wanted: CommitSpec) -> Origin:
     """What an image can be made of. Raises StateError if it must not be made, or if there is not enough space."""
     members = filter(is_member, engine.containers(wanted.session))
     listed = [one for one in members if hostname_of(one["Labels"]) == wanted.container]
@@ -124,14 +124,14 @@ def find(engine: CommitEngine, wanted: Wanted) -> Origin:
     return origin
 
 
-def make(engine: CommitEngine, wanted: Wanted, origin: Origin, written: Written) -> None:
+def make(engine: CommitEngine, wanted: CommitSpec, origin: Origin, written: Written) -> None:
     """Make the image. Waits for a process on this agent that makes or copies one, and removes images that are left without a name."""
     try:
         with at_work(fcntl.LOCK_EX), tempfile.TemporaryFile(dir=_folder()) as layer:
             _fill(engine, origin, layer, written)
             config = json.dumps(configuration(wanted, origin, _digest(layer), datetime.now(timezone.utc))).encode()
             identity = _loaded(engine, wanted.owner, _archive(config, layer))
-            check_name(engine, wanted.image, wanted.owner)
+            check_image_name(engine, wanted.image, wanted.owner)
             engine.tag(identity or "sha256:" + hashlib.sha256(config).hexdigest(), wanted.image)
             _remove_nameless(engine, wanted.owner, ())
     except OSError as error:
@@ -192,7 +192,7 @@ def _fill(engine: CommitEngine, origin: Origin, file: IO[bytes], written: Writte
 def _rewrite(file: IO[bytes], names: Set[str]) -> None:
     with tempfile.TemporaryFile(dir=_folder()) as copy:
         file.seek(0)
-        without(file, copy, names)
+        without_paths(file, copy, names)
         copy.seek(0)
         file.seek(0)
         file.truncate()
@@ -209,7 +209,7 @@ def _whole(engine: CommitEngine, origin: Origin) -> Iterator[bytes]:
         raise tarfile.ReadError("the archive has no end")
 
 
-def configuration(wanted: Wanted, origin: Origin, digest: str, now: datetime) -> Json:
+def configuration(wanted: CommitSpec, origin: Origin, digest: str, now: datetime) -> Json:
     """The configuration of the base image with labels of origin. It has nothing of the container."""
     base = origin.base
     kept = {name: base["Config"][name] for name in _CONFIG if (base.get("Config") or {}).get(name) is not None}
@@ -230,7 +230,7 @@ def _foreign(labels: Dict[str, str]) -> Dict[str, str]:
     return {name: text for name, text in labels.items() if not name.startswith(ours)}
 
 
-def _origin_labels(wanted: Wanted, base: Json, date: str) -> Dict[str, str]:
+def _origin_labels(wanted: CommitSpec, base: Json, date: str) -> Dict[str, str]:
     names, digests = base.get("RepoTags") or [], base.get("RepoDigests") or []
     own = {"session": wanted.session, "owner": wanted.owner, "name": wanted.name, "container": wanted.container}
     return {
@@ -275,7 +275,7 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
     return iter(lambda: file.read(CHUNK), b"")
 
 
-def _check_space(engine: CommitEngine, wanted: Wanted, size: int, root: str) -> None:
+def _check_space(engine: CommitEngine, wanted: CommitSpec, size: int, root: str) -> None:
     """Raise a StateError if a disk would have less than the margin left. A directory that cannot be seen is not checked."""
     needed: Dict[int, int] = {}
     places = {}

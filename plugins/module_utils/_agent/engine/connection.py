@@ -163,11 +163,11 @@ class Connection:
 
     def _sentence(self, what: str, subject: str, error: Any) -> str:
         text = error.explanation or str(error)
-        reason = clean(text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text))
+        reason = clean_message(text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text))
         return f"{self._speaker(subject)} could not {what}: {reason}; {advice(reason, DEFAULT_ADVICE)}."
 
     def _silence(self, subject: str, error: Exception) -> str:
-        reason = _root(error) or clean(str(error))
+        reason = _root(error) or clean_message(str(error))
         advised = advice(reason, DEFAULT_ADVICE, is_silent=True)
         return f"{self._speaker(subject)} does not answer at {self._host}: {reason}; {advised}."
 
@@ -306,7 +306,7 @@ def is_taken(text: str) -> bool:
     return bool(_TAKEN.search(text))
 
 
-def clean(text: str) -> str:
+def clean_message(text: str) -> str:
     """The engine's message as one line, without prefixes that name its internal functions."""
     line = _NOISE_PATTERN.sub("", " ".join(text.split()))
     line = re.sub(r"(?:: unknown|[.\s])+$", "", line)
@@ -316,7 +316,7 @@ def clean(text: str) -> str:
 def failure_of(event: Mapping[str, Any]) -> str:
     """The error in an event of a request's progress. The API announces that one of its two fields will be left empty."""
     text = (event.get("errorDetail") or {}).get("message") or event.get("error") or ""
-    return clean(str(text)).rstrip(".")
+    return clean_message(str(text)).rstrip(".")
 
 
 def advice(text: str, otherwise: str, is_silent: bool = False) -> str:

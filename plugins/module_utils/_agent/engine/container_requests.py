@@ -16,9 +16,9 @@ from typing import Any, Callable, Iterator, Sequence, Tuple
 from ..._shared import label
 from ..._shared.codec import Json
 from ..._shared.constants import RUNTIME_PATH
-from ..._shared.errors import ConflictError, EngineError, visible
+from ..._shared.errors import ConflictError, EngineError, escape_control
 from ..._shared.waiting import deadline_in, retry_until, wait_until
-from .archives import Entry, pack
+from .archives import Entry, pack_archive
 from .connection import Connection
 from .streams import Answers, Pieces, last, reading, unframed, until
 
@@ -140,7 +140,7 @@ class ContainerRequests(Connection):
             text = last(pieces, most).decode("utf-8", "replace")
             # A connection whose answer is not read to its end is not used again.
             answer.close()
-        return visible(text)
+        return escape_control(text)
 
     def stats(self, identity: str) -> Json | None:
         """A reading of the counters of a container, or None if it is gone."""
@@ -176,7 +176,7 @@ class ContainerRequests(Connection):
         with self._asking("run a command", subject) as client:
             made = client.exec_create(identity, list(command), user=user)
             code, output = self._run(client, made["Id"], subject, CHUNK)
-        return code, visible(output.decode("utf-8", "replace").strip())
+        return code, escape_control(output.decode("utf-8", "replace").strip())
 
     def _run(self, client: Any, program: str, subject: str, most: int, data: bytes = b"") -> Tuple[int, bytes]:
         """The exit code of a program in a container that gets this data, and the end of its output.
@@ -249,7 +249,7 @@ class ContainerRequests(Connection):
     def put_file(self, identity: str, path: str, content: bytes, subject: str = "") -> None:
         """Write a file of root into an existing folder of the container."""
         folder = posixpath.dirname(path)
-        self.put_archive(identity, folder, pack([Entry(path, content)], folder), subject)
+        self.put_archive(identity, folder, pack_archive([Entry(path, content)], folder), subject)
 
     def sizes(self, identity: str) -> Json:
         """The engine's entry of a container with the bytes that it has written; empty if it is gone."""

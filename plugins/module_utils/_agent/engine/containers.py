@@ -16,7 +16,7 @@ from ..._shared.codec import Json
 from ..._shared.constants import CONFIG_FOLDER
 from ..._shared.documents.condition import limit_faults
 from ..._shared.documents.plan import Container, Mount, Plan
-from ..._shared.documents.report_rules import flaw
+from ..._shared.documents.report_rules import invalid_labels
 from ..._shared.errors import ConflictError, EngineError, InputError, StateError, TakenError
 from ..._shared.image_reference import names_of
 from ..._shared.parallel import run_all
@@ -26,11 +26,11 @@ from .control_groups import enforced
 from .data_folders import check_folders_answer, check_mounts_answer, found_folders
 from .device_nodes import amd_gpus, mps_fault
 from .fabric import is_connected
-from .payloads import NO_LIMITS, AgentSettings, Limits, container_body, endpoint
+from .payloads import NO_LIMITS, AgentSettings, EngineLimits, container_body, endpoint
 from .removal import GOING, ContainerChanges, remove_orphans, state_of, stop_containers
 from .reports import claims, engine_name
 from .runtime import find_runtime
-from .secrets import Delivery
+from .secrets import SecretFiles
 from .starting import RUNNING, Starting
 
 _STRANGER = "%s: on %s the name %s is used by container %s, which does not belong to this session; remove or rename it."
@@ -50,10 +50,10 @@ class AgentContainers:
     plan: Plan
     agent: str
     deadline: float
-    limits: Limits = NO_LIMITS
+    limits: EngineLimits = NO_LIMITS
     runtime: str = ""
     edition: str = ""
-    delivery: Delivery | None = None
+    delivery: SecretFiles | None = None
     files: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
     bootstrap_timeout: float = 300.0
     mps: str = ""
@@ -264,7 +264,7 @@ class AgentContainers:
         """Whether the labels are of a later session of the same name and owner: a store that was restored does not know it."""
         session, began = self.plan.session, str(labels.get(label.BEGAN) or "")
         is_alike = (labels.get(label.OWNER), labels.get(label.NAME)) == (session.owner, session.name)
-        return is_alike and not flaw(labels) and float(began or 0) > session.began
+        return is_alike and not invalid_labels(labels) and float(began or 0) > session.began
 
     def _found(self, container: Container, listed: Dict[str, Json]) -> Json:
         if container.id not in listed:

@@ -12,7 +12,7 @@ import time
 from contextlib import contextmanager, suppress
 from typing import Callable, Iterator, List, Optional
 
-from ..._shared.errors import visible
+from ..._shared.errors import escape_control
 from ..._shared.parallel import Outcome, map_bounded, values_of
 from ..._shared.waiting import wait_until
 
@@ -85,7 +85,7 @@ def run_counted(work: Callable[[], None], count: Callable[[], object], path: Opt
     return True
 
 
-class Output:
+class ProgramOutput:
     """The end of an output that arrives in pieces: the memory used does not depend on the program."""
 
     def __init__(self) -> None:
@@ -100,12 +100,12 @@ class Output:
     def cause(self) -> str:
         """The first of the last lines that reports an error, else the last line, without control characters; may be empty.
 
-        >>> output = Output()
+        >>> output = ProgramOutput()
         >>> output.add("Reading…\\nE: Unable to locate package x\\nI: removing files…\\nE: failed to run\\n")
         >>> output.cause()
         'E: Unable to locate package x'
         """
-        lines = [" ".join(line.split()) for line in visible(self._end).split("\n") if line.strip()][-MOST_LINES:]
+        lines = [" ".join(line.split()) for line in escape_control(self._end).split("\n") if line.strip()][-MOST_LINES:]
         replaced = _OTHER_CONTENT.search(" ".join(lines))
         if replaced:
             lines = ["ERROR: {} at {} does not have the digest that the requirements name".format(*replaced.groups())]

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Collection, Iterable, Iterator, List, Sequence
 from ..._shared.codec import Json
 from ..._shared.constants import RUNTIME_PATH
 from ..._shared.documents.plan import Container, Session
-from ..._shared.errors import ComputeError, InputError, StateError, few
+from ..._shared.errors import ComputeError, InputError, StateError, shorten_list
 from ..._shared.paths import covers
-from ..._shared.subprocess_call import PATIENCE, existing, silence
+from ..._shared.subprocess_call import PATIENCE, existing, unresponsive_mount
 
 if TYPE_CHECKING:
     from .client import Engine
@@ -70,13 +70,13 @@ def waiting_programs(names: Sequence[str], folders: Collection[str], agent: str)
     if folders:
         waits = ", ".join(sorted(folders))
         why = f"a program waits for {waits}, which does not answer; run the end again when its file server is back"
-    return f"{few(names, _MOST_NAMES)}: on {agent} {why}."
+    return f"{shorten_list(names, _MOST_NAMES)}: on {agent} {why}."
 
 
 def _must_answer(folders: Collection[str], agent: str, seconds: float) -> None:
     silent = _silent(folders, seconds)
     if silent:
-        raise ComputeError(silence(min(silent), agent), agent)
+        raise ComputeError(unresponsive_mount(min(silent), agent), agent)
 
 
 def _silent(folders: Collection[str], seconds: float) -> Set[str]:

@@ -19,8 +19,8 @@ from ..._shared.errors import ComputeError, ConflictError, InputError, StateErro
 from ..._shared.waiting import deadline_in
 from .client import Engine, session_containers
 from .device_nodes import gid_of
-from .networks import LEAVING, is_shared
-from .networks import absent as networks_absent
+from .networks import LEAVING, is_shared_network
+from .networks import remove_network as networks_absent
 from .reports import session_of
 
 DRIVER = "macvlan"
@@ -57,12 +57,12 @@ exit 4
 """
 
 
-def present(engine: Engine, plan: Plan, interface: str, *, check: bool) -> None:
+def create_fabric(engine: Engine, plan: Plan, interface: str, *, check: bool) -> None:
     """Create the network on the fabric, unless it exists."""
     if not interface:
         raise InputError("agent_fabric", None, f"must be set for {engine.agent}, because session_fabric is true")
     name, options = plan.network.fabric_name, {"parent": interface}
-    found = [one for one in engine.networks(everyone=True) if one["Name"] == name and not is_shared(one)]
+    found = [one for one in engine.networks(everyone=True) if one["Name"] == name and not is_shared_network(one)]
     for one in found:
         if session_of(one) != plan.session.id or one.get("Options") != options:
             message = "On %s the network %s does not belong to this session and to %s; remove it."
@@ -74,7 +74,7 @@ def present(engine: Engine, plan: Plan, interface: str, *, check: bool) -> None:
         engine.create_network(name, {"driver": DRIVER, **own, "ipam": ipam})
 
 
-def absent(engine: Engine, sessions: Sequence[str]) -> List[str]:
+def remove_fabric(engine: Engine, sessions: Sequence[str]) -> List[str]:
     """Remove the networks on the fabric of those sessions that have no container here any more: others wait for the interface."""
     found = [one for one in engine.networks() if one.get("Driver") == DRIVER and session_of(one) in sessions]
     used = {session_of(one) for one in session_containers(engine, sessions)} if found else set()
@@ -88,14 +88,14 @@ def is_connected(plan: Plan, listed: Json) -> bool:
     return set(_later(plan)) <= set(_networks(listed))
 
 
-def leave(engine: Engine, plan: Plan, container: Container, listed: Json) -> None:
+def leave_fabric(engine: Engine, plan: Plan, container: Container, listed: Json) -> None:
     """Disconnect a container that does not run from the networks that it gets after its start."""
     for name in _later(plan):
         if name in _networks(listed):
             engine.disconnect(listed["Id"], name, container.hostname)
 
 
-def join(engine: Engine, plan: Plan, container: Container, listed: Json) -> None:
+def join_fabric(engine: Engine, plan: Plan, container: Container, listed: Json) -> None:
     """Connect a container that has just started. One that cannot be connected is stopped: no program may run without its fabric."""
     if not plan.network.fabric:
         return

@@ -14,7 +14,7 @@ from ..._shared.errors import ComputeError, EngineError, StateError
 from ..._shared.waiting import deadline_in
 from .client import Engine
 from .connection import failure_of
-from .counting import Output, run_counted
+from .counting import ProgramOutput, run_counted
 
 # Seconds in which the engine must measure a container; a slow answer costs one count.
 COUNT_TIMEOUT = 10
@@ -67,7 +67,7 @@ class BuildLog:
         self.container = ""
         self.is_whole = False
         self.error: Mapping[str, Any] = {}
-        self._output = Output()
+        self._output = ProgramOutput()
 
     def add(self, event: Mapping[str, Any]) -> None:
         """Take an event of the engine: https://docs.docker.com/reference/api/engine/, "Build an image"."""
@@ -118,7 +118,7 @@ class BuildCount:
         return self._before + self._written
 
 
-def build(engine: BuildEngine, options: Json) -> str:
+def build_image(engine: BuildEngine, options: Json) -> str:
     """Build an image, and return its ID; raises an EngineError if it fails or lasts longer than ``options["deadline"]`` seconds."""
     log, agent = BuildLog(), engine.agent
     count = BuildCount(engine.hasty(COUNT_TIMEOUT), log)

@@ -145,7 +145,7 @@ class ImageEngine(Engine):
         return "".join(lines)
 
 
-def describe(engine: Engine, name: str, reason: str = "") -> Json:
+def describe_image(engine: Engine, name: str, reason: str = "") -> Json:
     """An agent's image of this name, if it has one, and what must be known of the agent for a copy."""
     image = engine.image(name) if name else None
     found, info = image or {}, engine.info()
@@ -187,7 +187,7 @@ def free_below(folder: str) -> int:
     return status.f_bavail * status.f_frsize
 
 
-def pull(engine: ImageEngine, options: Json, deadline: float) -> str:
+def pull_image(engine: ImageEngine, options: Json, deadline: float) -> str:
     """Pull an image, by digest if it must be another agent's image. Returns why the pull failed; empty on success."""
     reference, auth = options["name"], _auth(options)
     repository, tag = split(reference)
@@ -207,7 +207,7 @@ def pull(engine: ImageEngine, options: Json, deadline: float) -> str:
     return ""
 
 
-def refusal(engine: ImageEngine, options: Json) -> str:
+def image_refusal(engine: ImageEngine, options: Json) -> str:
     """Why the registry of an image would refuse its pull; empty if it would not."""
     try:
         _check_registry(engine, options["name"], _auth(options))
@@ -264,7 +264,7 @@ def _new_file(path: str) -> Iterator[IO[bytes]]:
         raise
 
 
-def load(engine: ImageEngine, options: Json) -> Json:
+def load_image(engine: ImageEngine, options: Json) -> Json:
     """Load an archive without its names, check that it holds the right image, and only then tag the image."""
     remove_names(options["path"], engine.agent)
     digest = own_digest(options["name"])
@@ -303,7 +303,7 @@ def _loaded(engine: ImageEngine, options: Json, proven: Collection[str]) -> Json
     name = copy_name(options["name"])
     if name:
         engine.tag(loaded["Id"], name)
-    return describe(engine, options["name"])
+    return describe_image(engine, options["name"])
 
 
 def _remove_partial(engine: ImageEngine, before: Collection[str], content: str) -> None:

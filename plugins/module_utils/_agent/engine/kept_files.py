@@ -82,7 +82,7 @@ class Layer:
     def add_export(self, pieces: Iterable[bytes]) -> bool:
         """Add what an image keeps of an export. Whether another export is needed, for files under other names of them."""
         stream = Pieces(pieces)
-        for member, content in members(stream):
+        for member, content in kept_members(stream):
             path = plain(member.name)
             if member.type in _KINDS and not _is_odd(member.name) and self._is_wanted(path, member):
                 self._add(path, member, content)
@@ -93,7 +93,7 @@ class Layer:
     def add_names(self, pieces: Iterable[bytes]) -> None:
         """Add the files that have been left out under one name, and are kept under others."""
         stream = Pieces(pieces)
-        for member, content in members(stream):
+        for member, content in kept_members(stream):
             links = self._lacking.pop(plain(member.name), [])
             if links and member.isreg():
                 first = plain(links[0].name)
@@ -137,16 +137,16 @@ class Layer:
             self._written.add(path)
 
 
-def without(source: IO[bytes], target: IO[bytes], names: Collection[str]) -> None:
+def without_paths(source: IO[bytes], target: IO[bytes], names: Collection[str]) -> None:
     """Copy the archive of a layer without these files, and without the links to them."""
     with _archive(target) as tar:
-        for member, content in members(source):
+        for member, content in kept_members(source):
             if member.name not in names and not (member.islnk() and member.linkname in names):
                 tar.addfile(member, content)
                 tar.members = []  # type: ignore[attr-defined]
 
 
-def members(source: Any) -> Iterable[Tuple[tarfile.TarInfo, IO[bytes] | None]]:
+def kept_members(source: Any) -> Iterable[Tuple[tarfile.TarInfo, IO[bytes] | None]]:
     """The entries of an archive, each with its content. None of them is kept in memory."""
     with tarfile.open(fileobj=source, mode="r|", encoding="utf-8") as tar:
         member = tar.next()

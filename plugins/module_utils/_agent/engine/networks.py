@@ -26,7 +26,7 @@ LEAVING = 10
 COUNTING = 5
 
 
-def present(engine: Engine, plan: Plan, check: bool) -> Json:
+def create_network(engine: Engine, plan: Plan, check: bool) -> Json:
     """Create the session's network as in the plan, unless it exists. The network of the agents exists."""
     wanted, is_of_host = shape(plan.network), plan.network.is_of_host
     if plan.network.driver == "overlay" and not _manages(engine):
@@ -62,7 +62,7 @@ def check_host_ports(engine: Engine, plan: Plan, listening: Collection[int]) -> 
         )
 
 
-def absent(
+def remove_network(
     engine: Engine, sessions: Sequence[str], deadline: float, check: bool, among: Sequence[Json] | None = None
 ) -> Json:
     """Remove the networks of these sessions, or those of them that are ``among`` the engine's networks."""
@@ -90,16 +90,16 @@ def without_networks(engine: Engine, sessions: Sequence[str], seconds: float, ch
     the engine does not let go of is left, too: the logs that the same call has read must not be lost with it.
     """
     listed = [network for network in (engine.networks() if sessions else []) if session_of(network) in sessions]
-    own = [network for network in listed if not is_shared(network)]
-    left = [network["Name"] for network in _removable(engine, listed) if is_shared(network)]
+    own = [network for network in listed if not is_shared_network(network)]
+    left = [network["Name"] for network in _removable(engine, listed) if is_shared_network(network)]
     try:
-        return absent(engine, sessions, deadline_in(min(seconds, LEAVING)), check, own), left
+        return remove_network(engine, sessions, deadline_in(min(seconds, LEAVING)), check, own), left
     except ComputeError:
         none: Json = {"changed": False, "removed": [], "diff": [], "warnings": []}
         return none, left + [network["Name"] for network in own]
 
 
-def is_shared(network: Json) -> bool:
+def is_shared_network(network: Json) -> bool:
     """Whether the engines of a Swarm share the network."""
     return network.get("Scope") == "swarm"
 
@@ -114,14 +114,14 @@ def _check(found: Json, plan: Plan) -> None:
     """Refuse a network that is not the session's, and a network of the session that differs from the plan: it may be in use."""
     if session_of(found) != plan.session.id:
         message = "On %s the network %s (%s) does not belong to this session; remove or rename it."
-        raise ConflictError(message % (place_of(plan), found["Name"], found["Id"][:12]), place_of(plan))
+        raise ConflictError(message % (network_place(plan), found["Name"], found["Id"][:12]), network_place(plan))
     wrong = _differences(found, plan.network)
     if wrong:
         message = "Network %s has another %s than the plan; terminate the session before launching it again."
         raise StateError(message % (found["Name"], " and ".join(wrong)), found["Name"])
 
 
-def place_of(plan: Plan) -> str:
+def network_place(plan: Plan) -> str:
     """Where a plan's network is created: on its one agent, or in the Swarm of its agents."""
     return "the Swarm" if plan.network.driver == "overlay" else plan.main.agent
 
@@ -145,8 +145,8 @@ def _manages(engine: Engine) -> bool:
 
 def _removable(engine: Engine, networks: List[Json]) -> List[Json]:
     """The networks without the overlays that a worker sees while it uses them: a manager removes those for every node."""
-    if any(map(is_shared, networks)) and not _manages(engine):
-        return [network for network in networks if not is_shared(network)]
+    if any(map(is_shared_network, networks)) and not _manages(engine):
+        return [network for network in networks if not is_shared_network(network)]
     return networks
 
 
@@ -182,7 +182,7 @@ class _NetworkRemoval:
         except (ConflictError, EngineError) as error:
             if self.is_miscounted:
                 return _MISCOUNTED % (self.engine.agent or "This host", name)
-            if is_shared(self.network) and HELD in error.message:
+            if is_shared_network(self.network) and HELD in error.message:
                 return _HELD % name
             if isinstance(error, EngineError):
                 raise
@@ -193,7 +193,7 @@ class _NetworkRemoval:
         """Whether the engine may remove the network soon."""
         if not is_refusal(error):
             return False
-        is_own = ENDPOINTS in str(error) and not is_shared(self.network)
+        is_own = ENDPOINTS in str(error) and not is_shared_network(self.network)
         found = self.engine.network(self.network["Id"]) if is_own else None
         if found is None or found.get("Containers"):
             self.empty_since = None

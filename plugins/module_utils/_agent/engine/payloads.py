@@ -59,14 +59,14 @@ DROPPED = ("MKNOD", "SETFCAP", "NET_RAW")
 
 
 @dataclass(frozen=True)
-class Limits:
+class EngineLimits:
     """Resource limits of a container: -1 is unlimited, 0 leaves the engine's default."""
 
     nofile: int = 0
     memlock: int = 0
 
 
-NO_LIMITS = Limits()
+NO_LIMITS = EngineLimits()
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class AgentSettings:
     """
 
     image_environment: Mapping[str, str] = field(default_factory=dict)
-    limits: Limits = NO_LIMITS
+    limits: EngineLimits = NO_LIMITS
     runtime: str = ""
     image: str = ""
     log_driver: str = ""
@@ -216,7 +216,7 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
         "Init": False,
         **_root(plan.session, container.resources.memory),
         **_bounds(plan.session, settings.log_driver),
-        **amounts(container.resources),
+        **limit_amounts(container.resources),
         **_devices(plan, container, settings),
     }
 
@@ -242,7 +242,7 @@ def _bounds(session: Session, log_driver: str) -> Json:
     return bounds
 
 
-def amounts(resources: Resources) -> Json:
+def limit_amounts(resources: Resources) -> Json:
     """The limits of a container in the engine's words."""
     wanted: Json = {"Memory": resources.memory, "MemorySwap": resources.memory, "ShmSize": resources.shm}
     if resources.cpuset:
@@ -291,7 +291,7 @@ def _mount(plan: Plan, mount: Mount) -> Json:
     return body
 
 
-def _ulimits(limits: Limits, session: Session) -> Sequence[Json]:
+def _ulimits(limits: EngineLimits, session: Session) -> Sequence[Json]:
     """RDMA registers the memory that it sends: without a known limit of the engine all of it can be locked.
 
     The file of a crash has the memory of its program, and secrets in it.

@@ -14,7 +14,7 @@ from ..._shared.documents.condition import difference
 from ..._shared.documents.plan import Container, Plan
 from ..._shared.documents.report import ObservedContainer
 from .client import Engine
-from .payloads import amounts
+from .payloads import limit_amounts
 from .reports import container_entry
 
 
@@ -29,10 +29,10 @@ def restore(engine: Engine, plan: Plan, container: Container, listed: Json) -> N
     entry = container_entry(listed)
     is_known = "NetworkSettings" in listed and not plan.network.is_of_host
     if is_known and (entry["network"], entry["address"]) != (plan.network.name, container.address):
-        connect(engine, plan, container, listed)
+        connect_networks(engine, plan, container, listed)
 
 
-def connect(engine: Engine, plan: Plan, container: Container, listed: Json) -> None:
+def connect_networks(engine: Engine, plan: Plan, container: Container, listed: Json) -> None:
     """Connect a container that does not run, and that may refer to a former network by its ID."""
     if plan.network.name in ((listed.get("NetworkSettings") or {}).get("Networks") or {}):
         engine.disconnect(listed["Id"], plan.network.name, container.hostname)
@@ -42,5 +42,5 @@ def connect(engine: Engine, plan: Plan, container: Container, listed: Json) -> N
 
 def set_limits(engine: Engine, plan: Plan, container: Container, listed: Json) -> None:
     """Give a container that runs its limits again."""
-    wanted = {name: value for name, value in amounts(container.resources).items() if name != "ShmSize"}
+    wanted = {name: value for name, value in limit_amounts(container.resources).items() if name != "ShmSize"}
     engine.update(listed["Id"], {**wanted, "PidsLimit": plan.session.pids}, container.hostname)

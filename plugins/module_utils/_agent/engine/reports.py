@@ -12,7 +12,7 @@ from ..._shared import label
 from ..._shared.codec import Json, digest
 from ..._shared.constants import HOST, MULTI_NODE, RELAY_ROLE
 from ..._shared.documents.plan import Resources
-from ..._shared.documents.report_rules import flaw, small_number
+from ..._shared.documents.report_rules import invalid_labels, small_number
 from ..._shared.documents.schema import MADE, MAKER, UUID
 from ..._shared.exits import APART
 from ..._shared.names import container_names, network_name
@@ -24,7 +24,7 @@ _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "arm": "
 
 def is_ours(listed: Json) -> bool:
     """Whether a container belongs to a session: it claims to, and its labels can be read."""
-    return claims(listed) and not flaw(listed["Labels"])
+    return claims(listed) and not invalid_labels(listed["Labels"])
 
 
 def is_member(listed: Json) -> bool:
@@ -73,7 +73,7 @@ def claims(listed: Json) -> bool:
 def may_be_renamed(listed: Json) -> bool:
     """Whether a container can be a renamed one of a session: it was created on the network of its session or of its agent."""
     labels = listed.get("Labels") or {}
-    if not labels.get(label.SESSION) or claims(listed) or flaw(labels):
+    if not labels.get(label.SESSION) or claims(listed) or invalid_labels(labels):
         return False
     own = network_name(labels.get(label.OWNER, ""), labels.get(label.NAME, ""), labels[label.SESSION])
     return (listed.get("HostConfig") or {}).get("NetworkMode") in (own, HOST)
@@ -90,9 +90,10 @@ def has_own_hostname(listed: Json, inspected: Json | None) -> bool:
 
 def ignored_entries(everyone: Iterable[Json]) -> List[Json]:
     """The containers that claim to belong to a session and whose labels cannot be read, with the first such label."""
-    claimed = [listed for listed in everyone if claims(listed) and flaw(listed["Labels"])]
+    claimed = [listed for listed in everyone if claims(listed) and invalid_labels(listed["Labels"])]
     return [
-        {"engine_name": engine_name(listed) or listed["Id"][:12], "label": flaw(listed["Labels"])} for listed in claimed
+        {"engine_name": engine_name(listed) or listed["Id"][:12], "label": invalid_labels(listed["Labels"])}
+        for listed in claimed
     ]
 
 

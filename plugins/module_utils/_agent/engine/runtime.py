@@ -16,7 +16,7 @@ from ..._shared import label
 from ..._shared.codec import Json, digest
 from ..._shared.constants import RUNTIME_PATH, RUNTIME_VOLUME_PREFIX
 from ..._shared.errors import ConflictError, EngineError, StateError
-from .archives import Entry, pack
+from .archives import Entry, pack_archive
 from .reports import content_of
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ class Scripts:
     def archive(self, version: str) -> bytes:
         """A tar archive of the scripts, with the version as its last file. Scripts in C(bin) are run by the runtime's own shell."""
         links = [Entry("/bin/" + applet, target="busybox") for applet in self.applets]
-        return pack([*links, *(_file(*item) for item in [*sorted(self.texts.items()), ("version", version + "\n")])])
+        return pack_archive(
+            [*links, *(_file(*item) for item in [*sorted(self.texts.items()), ("version", version + "\n")])]
+        )
 
 
 def _file(path: str, text: str) -> Entry:
@@ -52,10 +54,10 @@ def _file(path: str, text: str) -> Entry:
 
 def find_runtime(engine: Engine, edition: str = "") -> str:
     """The newest complete volume with these scripts, or with any scripts if ``edition`` is empty; empty if there is none."""
-    return newest(engine.volumes(label.RUNTIME), edition)
+    return newest_runtime(engine.volumes(label.RUNTIME), edition)
 
 
-def newest(volumes: Sequence[Json], edition: str) -> str:
+def newest_runtime(volumes: Sequence[Json], edition: str) -> str:
     """The newest complete volume among those with the label of a runtime."""
     names = {volume["Name"] for volume in volumes}
     complete = [
@@ -93,7 +95,7 @@ def install_runtime(engine: Engine, image: str, scripts: Scripts, *, check: bool
         )
         raise StateError(message % (engine.agent, name, label.RUNTIME, version), engine.agent)
     volumes = engine.volumes(label.RUNTIME)
-    is_filled = newest([volume for volume in volumes if volume["Name"] in (name, name + COMPLETE)], "") == name
+    is_filled = newest_runtime([volume for volume in volumes if volume["Name"] in (name, name + COMPLETE)], "") == name
     if not is_filled and not check:
         _fill(engine, name, image, scripts, version)
     others = [volume["Name"] for volume in volumes if volume["Name"] not in (name, name + COMPLETE)]

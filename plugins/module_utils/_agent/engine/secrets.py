@@ -17,11 +17,11 @@ from typing import Mapping
 from ..._shared.codec import Sealed
 from ..._shared.constants import SECRETS_FOLDER
 from ..._shared.documents.plan import User
-from .archives import Entry, pack
+from .archives import Entry, pack_archive
 
 
 @dataclass(frozen=True)
-class Delivery(Sealed):
+class SecretFiles(Sealed):
     """The contents of the files by name, as base64, the variables, and these as sshd's SetEnv has them."""
 
     contents: Mapping[str, str]
@@ -40,4 +40,4 @@ class Delivery(Sealed):
             for name, content in self.contents.items()
         ]
         files += [Entry(f"{SECRETS_FOLDER}/{name}", text.encode(), 0o600) for name, text in own.items()]
-        return pack(files, SECRETS_FOLDER)
+        return pack_archive(files, SECRETS_FOLDER)

@@ -21,7 +21,7 @@ from .data_folders import CHECKED, check_folders_answer, check_image_paths, foun
 from .logs import death
 from .payloads import STOP_MARGIN
 from .removal import state_of
-from .secrets import Delivery
+from .secrets import SecretFiles
 from .streams import RECEIVED
 
 RUNNING = frozenset({"running", "restarting"})
@@ -40,7 +40,7 @@ class Starting:
     plan: Plan
     agent: str
     files: Mapping[str, Callable[[], bytes]]
-    delivery: Delivery | None = None
+    delivery: SecretFiles | None = None
     bootstrap_timeout: float = 300.0
 
     def carry_out(self, waiting: Sequence[Pair]) -> None:
@@ -91,10 +91,10 @@ class Starting:
             raise
 
     def _power_on(self, container: Container, listed: Json) -> None:
-        fabric.leave(self.engine, self.plan, container, listed)
+        fabric.leave_fabric(self.engine, self.plan, container, listed)
         place.restore(self.engine, self.plan, container, listed)
         self._start_program(container, listed)
-        fabric.join(self.engine, self.plan, container, listed)
+        fabric.join_fabric(self.engine, self.plan, container, listed)
 
     def _start_program(self, container: Container, listed: Json) -> None:
         try:
@@ -103,7 +103,7 @@ class Starting:
             # The network was created again while the container was stopped, which refers to the old network by its ID.
             if not self.engine.networks(session=self.plan.session.id):
                 raise
-            place.connect(self.engine, self.plan, container, listed)
+            place.connect_networks(self.engine, self.plan, container, listed)
             self.engine.start(listed["Id"], container.hostname)
 
     def _must_run(self, started: Sequence[Pair]) -> None:

@@ -11,13 +11,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Dict, List, Mapping, Sequence
 
-from ..._shared.codec import Json, digest, sparse
+from ..._shared.codec import Json, digest, non_default_fields
 from ..._shared.constants import CONFIG_FOLDER, RUNTIME_PATH
 from ..._shared.documents.plan import IMAGE_COMMAND, App, User
 from ..._shared.errors import EngineError, InputError, StateError
 from ..._shared.names import COLON_IS_SYSTEM, parts_of
 from ..._shared.waiting import deadline_in, wait_until
-from ..engine.archives import Entry, pack
+from ..engine.archives import Entry, pack_archive
 
 if TYPE_CHECKING:
     from ..engine.apps import Apps
@@ -52,7 +52,10 @@ def index_entry(lines: Mapping[str, str]) -> Entry:
 
 def index_lines(apps: Sequence[App]) -> Dict[str, str]:
     """The line of each app. Another digest makes PID 1 start it again."""
-    return {app.name: "%s %d %s %s\n" % (app.name, app.port, app.ready, digest(sparse(app))) for app in running(apps)}
+    return {
+        app.name: "%s %d %s %s\n" % (app.name, app.port, app.ready, digest(non_default_fields(app)))
+        for app in running(apps)
+    }
 
 
 def parse_index(text: str) -> Dict[str, str]:
@@ -125,7 +128,7 @@ class AppInstaller:
             image = (self.observed.engine.image(main["ImageID"]) or {}).get("Config") or {}
             entries = [*app_entries(apps, tokens, self.user, image), index_entry(wanted)]
             # Not at the root, which may be read-only.
-            archive = pack(entries, CONFIG_FOLDER)
+            archive = pack_archive(entries, CONFIG_FOLDER)
             self.observed.engine.put_archive(main["Id"], CONFIG_FOLDER, archive, self.observed.hostname)
             self._await_notice({name: wanted.get(name, "") for name in {**lines, **wanted}})
         return wanted != lines

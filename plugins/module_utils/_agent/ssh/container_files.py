@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import Dict, List, Mapping, Sequence, Set, Tuple
 
-from ..._shared.codec import Json, Sealed, digest, sparse
+from ..._shared.codec import Json, Sealed, digest, non_default_fields
 from ..._shared.constants import CONFIG_FOLDER, RESTART_ALL, RUNTIME_PATH
 from ..._shared.documents.plan import Container, Session, User
 from ..._shared.documents.topology import apps_of, timeout_text
@@ -31,7 +31,7 @@ _PATIENCE = 60
 
 
 @dataclass(frozen=True)
-class Bundle(Sealed):
+class SshFiles(Sealed):
     """Everything that only the controller can generate. Secret: it contains private keys.
 
     ``hosts`` has the host key of each container, and the certificate for it. ``user_key`` is the key with which the user logs
@@ -62,7 +62,7 @@ class Bundle(Sealed):
         own = [container.id, container.hostname, container.address]
         apps = apps_of(session, container)
         if container.rank == 0 or apps:
-            scripts.append(sparse(apps))
+            scripts.append(non_default_fields(apps))
         if session.roles:
             scripts += [self.hostnames, session.command_of(container)]
         return digest([public, scripts, own, asdict(session.user), dict(environment)])
@@ -84,8 +84,8 @@ class ImageContents:
     device_groups: Tuple[int, ...] = ()
 
 
-def container_entries(
-    bundle: Bundle,
+def file_entries(
+    bundle: SshFiles,
     container: Container,
     session: Session,
     environment: Mapping[str, str],
@@ -111,7 +111,7 @@ def container_entries(
 
 
 def login_entries(
-    bundle: Bundle,
+    bundle: SshFiles,
     container: Container,
     session: Session,
     environment: Mapping[str, str],
@@ -137,7 +137,7 @@ def login_entries(
     ]
 
 
-def _apps(bundle: Bundle, container: Container, session: Session, contents: ImageContents) -> List[Entry]:
+def _apps(bundle: SshFiles, container: Container, session: Session, contents: ImageContents) -> List[Entry]:
     """The apps of the container. One without apps gets an empty list: its image may have been made from another with apps."""
     apps = apps_of(session, container)
     if container.rank and not apps:
@@ -145,12 +145,12 @@ def _apps(bundle: Bundle, container: Container, session: Session, contents: Imag
     return [*app_entries(apps, bundle.tokens, session.user, contents.config), index_entry(index_lines(apps))]
 
 
-def host_texts(bundle: Bundle, container: Container, session: Session) -> Dict[str, str]:
+def host_texts(bundle: SshFiles, container: Container, session: Session) -> Dict[str, str]:
     has_gpus = any(role.compute and role.gpus for role in session.roles) or bool(container.resources.gpus)
     return host_lists.files(bundle.hostfile, has_gpus, bundle.hostnames)
 
 
-def _host_lists(bundle: Bundle, container: Container, session: Session) -> List[Entry]:
+def _host_lists(bundle: SshFiles, container: Container, session: Session) -> List[Entry]:
     texts = host_texts(bundle, container, session)
     return [Entry(path, _bytes(content), optional=True) for path, content in texts.items()]
 
@@ -189,7 +189,7 @@ def _restarts(session: Session, container: Container) -> str:
 
 
 def _server(
-    bundle: Bundle,
+    bundle: SshFiles,
     container: Container,
     session: Session,
     environment: Mapping[str, str],
@@ -208,7 +208,7 @@ def _server(
     ]
 
 
-def _client(bundle: Bundle, user: User, contents: ImageContents, config: str) -> List[Entry]:
+def _client(bundle: SshFiles, user: User, contents: ImageContents, config: str) -> List[Entry]:
     """The files of the ssh client. The cluster key lies outside the home, because a data folder may be mounted there."""
     return [
         Entry(config_files.CLUSTER_KEY, _bytes(bundle.cluster_key), 0o600, user.uid, user.gid),
@@ -229,7 +229,7 @@ def _accounts_of(user: User, contents: ImageContents) -> List[Entry]:
     return entries
 
 
-def _home(bundle: Bundle, user: User, contents: ImageContents, has_key: bool) -> List[Entry]:
+def _home(bundle: SshFiles, user: User, contents: ImageContents, has_key: bool) -> List[Entry]:
     """The home, with copies of the keys for tools that read them only there; nothing if the home is a mount."""
     folder = user.home + "/.ssh"
     files = [

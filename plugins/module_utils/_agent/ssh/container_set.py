@@ -29,7 +29,7 @@ _NAMESPACE = uuid.UUID("8d4a2c51-61fb-4a0c-9a55-0f6d0c2b7f13")
 
 
 @dataclass(frozen=True)
-class Member:
+class SetMember:
     """A container as the user names it: its name in the engine, its host if that is named, and its name in the set."""
 
     name: str
@@ -37,9 +37,9 @@ class Member:
     hostname: str
 
 
-def members_of(entries: Sequence[Json]) -> Tuple[Member, ...]:
+def members_of(entries: Sequence[Json]) -> Tuple[SetMember, ...]:
     """The checked members of a set. Raises InputError."""
-    made = tuple(Member(one["name"], one.get("host") or "", one.get("hostname") or one["name"]) for one in entries)
+    made = tuple(SetMember(one["name"], one.get("host") or "", one.get("hostname") or one["name"]) for one in entries)
     hostnames = [member.hostname for member in made]
     for hostname in hostnames:
         if not _HOSTNAME.fullmatch(hostname) or hostname == "localhost":
@@ -65,7 +65,7 @@ def user_of(values: Mapping[str, Any]) -> User:
     return user
 
 
-def plan_of(name: str, members: Sequence[Member], found: Mapping[str, Sequence[Json]], user: User) -> Plan:
+def plan_of(name: str, members: Sequence[SetMember], found: Mapping[str, Sequence[Json]], user: User) -> Plan:
     """The plan of a set, from what each host has found by the names of its members. Raises InputError, ConflictError."""
     check_session_name("session_name", name)
     placed = [_placed(member, found) for member in members]
@@ -90,7 +90,7 @@ def plan_of(name: str, members: Sequence[Member], found: Mapping[str, Sequence[J
     )
 
 
-def _container(rank: int, member: Member, host: str, seen: Json) -> Container:
+def _container(rank: int, member: SetMember, host: str, seen: Json) -> Container:
     return Container(
         id=seen["id"],
         name=seen["name"],
@@ -105,7 +105,7 @@ def _container(rank: int, member: Member, host: str, seen: Json) -> Container:
     )
 
 
-def _placed(member: Member, found: Mapping[str, Sequence[Json]]) -> Tuple[str, Json]:
+def _placed(member: SetMember, found: Mapping[str, Sequence[Json]]) -> Tuple[str, Json]:
     places = [
         (host, seen)
         for host, listed in found.items()
@@ -123,7 +123,7 @@ def _placed(member: Member, found: Mapping[str, Sequence[Json]]) -> Tuple[str, J
     return places[0]
 
 
-def _check_network(members: Sequence[Member], placed: Sequence[Tuple[str, Json]]) -> None:
+def _check_network(members: Sequence[SetMember], placed: Sequence[Tuple[str, Json]]) -> None:
     """Refuse containers of different networks: they could not reach each other by the addresses that they have there."""
     first, (first_host, example) = members[0], placed[0]
     for member, (host, seen) in zip(members, placed):

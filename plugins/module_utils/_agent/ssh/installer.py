@@ -18,14 +18,14 @@ from ..._shared.documents.plan import Container, Plan, Session
 from ..._shared.errors import ConflictError, InputError, StateError
 from ..._shared.names import installed_mark
 from ..._shared.parallel import run_all
-from ..engine.archives import Entry, pack
+from ..engine.archives import Entry, pack_archive
 from ..engine.client import Engine
 from ..engine.device_nodes import device_groups
 from ..engine.payloads import writable_folders
 from ..engine.removal import state_of
 from ..engine.reports import ACTIVE
 from . import config_files
-from .container_files import AUTHORITY, DIGEST_FILE, SHELLS, Bundle, ImageContents, container_entries
+from .container_files import AUTHORITY, DIGEST_FILE, SHELLS, ImageContents, SshFiles, file_entries
 from .rootfs import Tree, described, split
 
 _UNKNOWN = "    the files for its image, after the container is created\n"
@@ -72,7 +72,7 @@ class Installation:
 
     def archive(self, hostname: str, folders: Sequence[str]) -> bytes:
         """The archive that PID 1 of a container unpacks at its root. ``folders`` are those that it can write to, if not all."""
-        return pack([entry for _folder, part in split(self.files[hostname], folders) for entry in part])
+        return pack_archive([entry for _folder, part in split(self.files[hostname], folders) for entry in part])
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class FileInstaller:
     engine: Engine
     plan: Plan
     agent: str
-    bundle: Bundle
+    bundle: SshFiles
 
     def install(self, names: Sequence[str], check: bool) -> Json:
         """Install files into these containers; without names, into all that have never been started."""
@@ -187,7 +187,7 @@ class FileInstaller:
             contents = replace(known[target.image], device_groups=tuple(device_groups(target.devices)))
             server = config_files.server_of(self.plan.network, target.container)
             parts = (self.bundle, target.container, self.plan.session, target.environment, contents, server)
-            wanted = container_entries(*parts)
+            wanted = file_entries(*parts)
             made.append(contents.tree.place(wanted))
         return made
 
@@ -196,7 +196,7 @@ class FileInstaller:
 
         def put(target: Target) -> None:
             for folder, part in split(made.files[target.container.hostname], folders):
-                self.engine.put_archive(target.engine_id, folder, pack(part, folder), target.container.hostname)
+                self.engine.put_archive(target.engine_id, folder, pack_archive(part, folder), target.container.hostname)
 
         run_all(put, targets)
 

@@ -22,11 +22,11 @@ from ..._shared.documents.plan import Container, Plan
 from ..._shared.names import refers_to_itself
 from ..._shared.parallel import run_all
 from ..._shared.paths import covers
-from ..engine.archives import Entry, pack
+from ..engine.archives import Entry, pack_archive
 from ..engine.client import Engine
 from ..engine.payloads import OF_AGENT
 from . import config_files
-from .container_files import PROFILE, Bundle, host_texts
+from .container_files import PROFILE, SshFiles, host_texts
 
 _HOSTS = "/etc/hosts"
 _NEW_HOSTS, _PINNED = CONFIG_FOLDER + "/hosts", CONFIG_FOLDER + "/known_hosts"
@@ -73,7 +73,7 @@ class MemberFiles:
     engine: Engine
     plan: Plan
     agent: str
-    bundle: Bundle
+    bundle: SshFiles
 
     def follow(self, *, check: bool) -> Json:
         """Write the files of containers that name other members. The containers of this launch have been made with these members."""
@@ -113,7 +113,7 @@ class MemberFiles:
             **({_NEW_HOSTS: hosts} if hosts != found else {}),
         }
         entries = [Entry(path, text.encode("utf-8", "surrogateescape")) for path, text in texts.items()]
-        return pack([*entries, Entry(_SERVER, server.encode(), 0o600)])
+        return pack_archive([*entries, Entry(_SERVER, server.encode(), 0o600)])
 
     def _environment(self, container: Container, identity: str) -> Dict[str, str]:
         """The environment of a login, with the variables of the plan in place of those that the container was created with."""

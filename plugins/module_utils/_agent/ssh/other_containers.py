@@ -18,11 +18,11 @@ from ..._shared.constants import CONFIG_FOLDER, DEFAULT_PATH, RUNTIME_PATH, SEAR
 from ..._shared.documents.plan import Container, Mount, Plan, Session
 from ..._shared.errors import EngineError, StateError
 from ..._shared.parallel import run_all
-from ..engine.archives import Entry, pack
+from ..engine.archives import Entry, pack_archive
 from ..engine.client import Engine
 from ..engine.runtime import find_runtime
 from . import config_files
-from .container_files import DIGEST_FILE, SHELLS, Bundle, login_entries
+from .container_files import DIGEST_FILE, SHELLS, SshFiles, login_entries
 from .container_set import with_hosts
 from .installer import Target, read_contents
 from .rootfs import described
@@ -73,7 +73,7 @@ _WRITE_HOSTS = f'printf %s "$1" >{_HOSTS}'
 
 
 @dataclass(frozen=True)
-class Lack:
+class MissingParts:
     """What a container lacks: files, names, or a server that runs with its configuration."""
 
     target: Target
@@ -146,7 +146,7 @@ class SetInstaller:
     engine: Engine
     plan: Plan
     agent: str
-    bundle: Bundle
+    bundle: SshFiles
     port: int
 
     def install(self, *, check: bool) -> Json:
@@ -160,7 +160,7 @@ class SetInstaller:
             "diff": [diff for lack in changed for diff in lack.diffs()],
         }
 
-    def _lack(self, container: Container) -> Lack:
+    def _lack(self, container: Container) -> MissingParts:
         seen: Any = self.engine.inspect(container.id, container.hostname) or {}
         server, shell = self._server(container)
         target = _target(container, seen, server)
@@ -169,7 +169,7 @@ class SetInstaller:
         text = (self.engine.read_file(container.id, _HOSTS, container.hostname) or b"").decode("utf-8", "replace")
         code, _output = self._run(container, shell, _IS_SERVED, server)
         entries = self._entries(target, session, server)
-        return Lack(target, server, shell, entries, (text, with_hosts(text, self.plan)), is_served=code == 0)
+        return MissingParts(target, server, shell, entries, (text, with_hosts(text, self.plan)), is_served=code == 0)
 
     def _entries(self, target: Target, session: Session, server: config_files.Server) -> List[Entry]:
         """The files of a container; none if it has them."""
@@ -198,10 +198,10 @@ class SetInstaller:
             f"{name}: {container.name} on {self.agent} has no SSH server: install OpenSSH's server in its image, or mount the SSH "
             f"runtime read-only ({volume} at {RUNTIME_PATH}).", name)  # fmt: skip
 
-    def _supply(self, lack: Lack) -> None:
+    def _supply(self, lack: MissingParts) -> None:
         container = lack.target.container
         if lack.entries:
-            self.engine.put_archive(container.id, "/", pack(lack.entries), lack.hostname)
+            self.engine.put_archive(container.id, "/", pack_archive(lack.entries), lack.hostname)
         if lack.lacks_names:
             command = [lack.shell, "-c", _WRITE_HOSTS, "sh", lack.hosts[1]]
             self._check(container, "write /etc/hosts", self.engine.execute(container.id, command, lack.hostname))

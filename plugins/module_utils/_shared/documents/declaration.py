@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Tuple
 
 from .. import value_rules
-from ..codec import DECLARATION, UNCOUNTED
+from ..codec import DECLARATION, NOT_IN_DIGEST
 from ..constants import GRACE, HOST, LONGEST_GRACE, PRIVATE, RELOCATE, RESTART_ALL
 from ..units import check_disk, check_log_size
 from ..value_rules import check_public_keys, check_script
@@ -43,7 +43,7 @@ def declared(
         "description": description,
         "check": rule,
     }
-    metadata = {DECLARATION: attributes, **(UNCOUNTED if more.get("kept") else {})}
+    metadata = {DECLARATION: attributes, **(NOT_IN_DIGEST if more.get("kept") else {})}
     if required:
         return dataclasses.field(metadata=metadata)  # pylint: disable=invalid-field-call
     normal = rule(variable, default)

@@ -12,7 +12,7 @@ import ipaddress
 from dataclasses import dataclass, field, replace
 from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
-from ..codec import UNCOUNTED, Document, Json, completed, decoded, shortened
+from ..codec import NOT_IN_DIGEST, Document, Json, completed, decoded, shortened
 from ..constants import GRACE, HOST, MASTER_PORT, MIG_DEVICE, PRIVATE, RESTART_ALL, SCHEMA, SSH_PORT
 
 # The command that stands for ENTRYPOINT and CMD of the image.
@@ -114,7 +114,7 @@ class Mount(Document):
     type: str = "bind"
     mode: str = "rw"
     options: Mapping[str, str] = field(default_factory=dict)
-    local: bool = field(default=False, metadata=UNCOUNTED)
+    local: bool = field(default=False, metadata=NOT_IN_DIGEST)
 
 
 @dataclass(frozen=True)
@@ -184,8 +184,8 @@ class Session(Document):
     image: str
     request: str
     grace: int = GRACE
-    lifetime: int = field(default=0, metadata=UNCOUNTED)
-    idle_timeout: int = field(default=0, metadata=UNCOUNTED)
+    lifetime: int = field(default=0, metadata=NOT_IN_DIGEST)
+    idle_timeout: int = field(default=0, metadata=NOT_IN_DIGEST)
     pids: int = 32768
     log_size: int = 100 << 20
     log_files: int = 3
@@ -209,7 +209,7 @@ class Session(Document):
     mounts: Tuple[Mount, ...] = ()
     apps: Tuple[App, ...] = ()
     secrets: Tuple[Secret, ...] = ()
-    own_volumes: bool = field(default=False, metadata=UNCOUNTED)
+    own_volumes: bool = field(default=False, metadata=NOT_IN_DIGEST)
     permitted_folders: Tuple[str, ...] = ()
     roles: Tuple[Role, ...] = ()
 

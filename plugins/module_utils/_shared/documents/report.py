@@ -143,7 +143,7 @@ class GpuHealth(Document):
 
 
 @dataclass(frozen=True)
-class Agent:
+class AgentStatus:
     """An agent as the scheduler sees it: capacity after reservations, and what its engine reports.
 
     ``may_return`` is false if the agent cannot be used and waiting changes nothing: it must be repaired. ``image`` is the reference
@@ -202,7 +202,7 @@ class Agent:
         return tuple(self.group.split(","))
 
     @classmethod
-    def from_json(cls, data: Json) -> Agent:
+    def from_json(cls, data: Json) -> AgentStatus:
         """An agent from its report. Only an active member has a Swarm."""
         engine = data.get("engine") or {}
         swarm = engine.get("swarm") or {}

@@ -28,8 +28,8 @@ from .schema import (
     RESOURCES,
     UUID,
     WORD,
+    Required,
     Rule,
-    Whole,
     a_flag,
     a_host_address,
     a_line,
@@ -52,7 +52,7 @@ _MOST_TEXT = 1 << 17
 _SMALL_NUMBER = matching("[0-9]{1,4}")
 
 
-def flaw(labels: Mapping[str, str]) -> str:
+def invalid_labels(labels: Mapping[str, str]) -> str:
     """The name of the first label that cannot be read; empty if all can. A label that is absent or empty has no flaw."""
     return next(
         (name for name, check in _BY_LABEL.items() if labels.get(name) and not _is_readable(check, labels[name])), ""
@@ -108,7 +108,7 @@ _BY_LABEL: Mapping[str, Callable[[str], object]] = {
     label.INDEX: _SMALL_NUMBER,
     label.RANK: _SMALL_NUMBER,
     label.RESOURCES: _as_json(RESOURCES),
-    label.PORTS: _as_json([Whole(name=a_text, host_ip=an_address, container_port=PORT, host_port=PORT)]),
+    label.PORTS: _as_json([Required(name=a_text, host_ip=an_address, container_port=PORT, host_port=PORT)]),
     label.SPEC: WORD,
     label.RELAY: WORD,
 }
@@ -116,14 +116,14 @@ _BY_LABEL: Mapping[str, Callable[[str], object]] = {
 _NAME = matching(r"[A-Za-z0-9._-]{0,132}")
 _ID = matching(r"(?:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?")
 _EXIT_CODE = or_none(whole(65535, -65535))
-_GPU_USE = [Whole(id=a_line, percent=or_none(AMOUNT), memory=or_none(AMOUNT), capacity=or_none(AMOUNT))]
+_GPU_USE = [Required(id=a_line, percent=or_none(AMOUNT), memory=or_none(AMOUNT), capacity=or_none(AMOUNT))]
 # What a kernel calls its architecture.
 _MACHINE = matching(r"[\w.-]{0,32}")
 _NUMBERS = by_name(a_line, AMOUNT)
-_GPU_HEALTH = [Whole(id=a_line, state=matching("green|yellow|red"), reasons=[a_line])]
+_GPU_HEALTH = [Required(id=a_line, state=matching("green|yellow|red"), reasons=[a_line])]
 
 
-_GPU_SHARING = Whole(kind=matching("none|mps|mig"), reason=a_line, may_pass=a_flag)
+_GPU_SHARING = Required(kind=matching("none|mps|mig"), reason=a_line, may_pass=a_flag)
 
 
 def _are_cpus(value: Any) -> bool:
@@ -132,7 +132,7 @@ def _are_cpus(value: Any) -> bool:
 
 def _labels(value: Any) -> bool:
     """Labels of a container that its agent has not ignored."""
-    return texts(value) and not flaw(value)
+    return texts(value) and not invalid_labels(value)
 
 
 _CONTAINER = {
@@ -162,10 +162,10 @@ _CONTAINER = {
     "published": [PORT],
     "enforced": {"millicpus": AMOUNT, "memory": AMOUNT, "pids": AMOUNT, "cpuset": _are_cpus},
     "labels": _labels,
-    "batch": Whole(exit_code=_EXIT_CODE, oom_killed=a_flag, reason=a_text, begun=a_flag),
-    "apps": [Whole(name=_NAME, state=a_line, exit_code=_EXIT_CODE)],
-    "relays": [Whole(name=_NAME, host_ip=a_line, port=PORT)],
-    "measured": or_none(Whole(millicpus=AMOUNT, memory=AMOUNT, gpus=_GPU_USE)),
+    "batch": Required(exit_code=_EXIT_CODE, oom_killed=a_flag, reason=a_text, begun=a_flag),
+    "apps": [Required(name=_NAME, state=a_line, exit_code=_EXIT_CODE)],
+    "relays": [Required(name=_NAME, host_ip=a_line, port=PORT)],
+    "measured": or_none(Required(millicpus=AMOUNT, memory=AMOUNT, gpus=_GPU_USE)),
 }
 _SWARM = {
     "cluster_id": a_line,
@@ -176,11 +176,11 @@ _SWARM = {
     "address": a_line,
     "data_path_port": PORT,
 }
-_DEAD = Whole(hostname=_NAME, agent=AGENT, state=a_line, exit_code=_EXIT_CODE, oom_killed=a_flag)
+_DEAD = Required(hostname=_NAME, agent=AGENT, state=a_line, exit_code=_EXIT_CODE, oom_killed=a_flag)
 STATUS = {"exit_code": _EXIT_CODE, "oom_killed": a_flag, "reason": a_text, "begun": a_flag, "dead": [_DEAD]}
-IMAGE = Whole(present=a_flag, size=AMOUNT)
+IMAGE = Required(present=a_flag, size=AMOUNT)
 # A log has a size of its own.
-LOGS = [Whole(hostname=_NAME, state=a_line, text=lambda value: isinstance(value, str))]
+LOGS = [Required(hostname=_NAME, state=a_line, text=lambda value: isinstance(value, str))]
 _RDMA_PORT = {"name": a_line, "link_layer": a_line, "active": a_flag, "fabric": a_flag, "host": a_flag}
 REPORT = {
     "name": AGENT,
@@ -210,12 +210,12 @@ REPORT = {
     "mtu": whole(65535),
     "routes": [a_subnet],
     "needed_addresses": [a_subnet],
-    "overlay_guard": Whole(state=a_line, port=PORT),
+    "overlay_guard": Required(state=a_line, port=PORT),
     "networks": [{"name": a_line, "driver": a_line, "subnets": [a_subnet], "session": a_line}],
     "ports": [PORT],
     "names": [a_line],
     "containers": [_CONTAINER],
-    "ignored_containers": [Whole(engine_name=a_line, label=a_line)],
+    "ignored_containers": [Required(engine_name=a_line, label=a_line)],
     "silent_folders": [a_line],
     "gpu_use": _GPU_USE,
     "gpu_health": _GPU_HEALTH,
@@ -226,15 +226,15 @@ REPORT = {
         "interface": lambda value: value == "" or INTERFACE(value),
         "reason": a_text,
     },
-    "rdma_ports": [Whole(**_RDMA_PORT)],
+    "rdma_ports": [Required(**_RDMA_PORT)],
 }
 
 # What an agent has of a head.
-STORE = Whole(sessions=AMOUNT, policy=a_flag)
+STORE = Required(sessions=AMOUNT, policy=a_flag)
 
 # The examination of an agent by the doctor: all that its checks read.
-UNREACHED = Whole(name=AGENT, reachable=a_flag, reason=a_text)
-EXAMINATION = Whole(
+UNREACHED = Required(name=AGENT, reachable=a_flag, reason=a_text)
+EXAMINATION = Required(
     {
         **UNREACHED,
         **dict.fromkeys(
@@ -250,15 +250,15 @@ EXAMINATION = Whole(
         "gpu_sharing": _GPU_SHARING,
         **{name: [a_subnet] for name in ("routes", "networks", "session_networks")},
         **{name: [a_line] for name in ("open_api", "silent_folders", "settings")},
-        "cgroups": Whole(dict.fromkeys(("CPU quota", "memory limit", "swap limit", "cpuset", "pids limit"), a_flag)),
+        "cgroups": Required(dict.fromkeys(("CPU quota", "memory limit", "swap limit", "cpuset", "pids limit"), a_flag)),
         "kernel": _NUMBERS,
         "mtu": whole(1 << 20, 68),
-        "fabric": Whole(interface=a_line, reason=a_text, mtu=whole(1 << 20), speed=whole(1 << 30)),
-        "rdma": [Whole(**_RDMA_PORT, gids=[a_line])],
-        "nvlink": Whole(gpus=whole(1000), linked=whole(1 << 20)),
+        "fabric": Required(interface=a_line, reason=a_text, mtu=whole(1 << 20), speed=whole(1 << 30)),
+        "rdma": [Required(**_RDMA_PORT, gids=[a_line])],
+        "nvlink": Required(gpus=whole(1000), linked=whole(1 << 20)),
         "time": a_number,
         "esp": or_none(a_flag),
-        "swarm": Whole(**{**_SWARM, "error": a_text, "is_gone": a_flag}),
+        "swarm": Required(**{**_SWARM, "error": a_text, "is_gone": a_flag}),
     }
 )
 
@@ -271,13 +271,15 @@ PROBE = {
     "received": [[a_line]],
     # The answer of each port of each agent.
     "connected": by_name(a_line, texts),
-    "overlay": Whole(names=texts, heard=[[a_line]], latency=_MEASUREMENTS, mbits=_MEASUREMENTS, measured=a_flag),
+    "overlay": Required(names=texts, heard=[[a_line]], latency=_MEASUREMENTS, mbits=_MEASUREMENTS, measured=a_flag),
 }
 
 # What a decision of the head always has, and what else.
-DECIDED = Whole(outcome=matching("placed|pending|failed|running|repair|held"), session=Whole(id=UUID, name=a_line))
-RECORDED = Whole(session=Whole(id=UUID, name=a_line, state=a_line))
-_FENCED = by_name(AGENT, Whole(sessions=[UUID], rejoins=a_flag, swarm=a_line))
+DECIDED = Required(
+    outcome=matching("placed|pending|failed|running|repair|held"), session=Required(id=UUID, name=a_line)
+)
+RECORDED = Required(session=Required(id=UUID, name=a_line, state=a_line))
+_FENCED = by_name(AGENT, Required(sessions=[UUID], rejoins=a_flag, swarm=a_line))
 DECISION = {
     "session": {"launch": a_line, "holder": or_none({"machine": a_line, "pid": whole(1 << 31)})},
     "reason": a_text,
@@ -295,7 +297,7 @@ DECISION = {
 LOSSES = {
     "fenced": _FENCED,
     "lost": [
-        Whole(
+        Required(
             id=UUID,
             name=a_line,
             owner=a_line,

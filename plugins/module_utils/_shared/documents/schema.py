@@ -10,7 +10,7 @@ from collections import abc
 from typing import Any, Callable, Dict, Tuple
 
 from ..constants import MOST_AMOUNT, ROLE_NAME
-from ..errors import ComputeError, visible
+from ..errors import ComputeError, escape_control
 
 # A rule of a value, the rules of a mapping's values, or a list with the rule of its elements.
 Rule = Any
@@ -21,7 +21,7 @@ _MOST_TEXT = 1 << 20
 _MOST_CPUS = 4096
 
 
-class Whole(Dict[str, Rule]):
+class Required(Dict[str, Rule]):
     """Rules of a mapping of which no part may be absent."""
 
 
@@ -30,7 +30,7 @@ def fault(rule: Rule, value: object) -> Tuple[Tuple[Any, ...], object] | None:
     if isinstance(rule, dict):
         if not isinstance(value, abc.Mapping):
             return (), value
-        absent = [name for name in rule if name not in value] if isinstance(rule, Whole) else []
+        absent = [name for name in rule if name not in value] if isinstance(rule, Required) else []
         if absent:
             return (absent[0],), None
         parts = ((name, part, value[name]) for name, part in rule.items() if name in value)
@@ -53,7 +53,7 @@ def a_text(value: object) -> bool:
 
 def a_line(value: object) -> bool:
     """A text on one line that no terminal and no file of a line for each value takes for anything else."""
-    return isinstance(value, str) and len(value) <= 4096 and "\n" not in value and visible(value) == value
+    return isinstance(value, str) and len(value) <= 4096 and "\n" not in value and escape_control(value) == value
 
 
 def is_number(text: str) -> bool:
@@ -175,6 +175,6 @@ MAKER = matching(r"([A-Za-z0-9][A-Za-z0-9_-]{0,31})?")
 LOGIN = matching(r"[a-z_][a-z0-9_-]{0,31}")
 ID = whole(2**31 - 1)
 AMOUNT, PORT = whole(MOST_AMOUNT), whole(65535)
-_GPU = Whole(id=a_line, shares=lambda value: a_number(value) and 0 < value <= MOST)
+_GPU = Required(id=a_line, shares=lambda value: a_number(value) and 0 < value <= MOST)
 GPUS = [lambda value: fault(_GPU, value) is None and fault({"memory": AMOUNT}, value) is None]
 RESOURCES = {"millicpus": AMOUNT, "memory": AMOUNT, "shm": AMOUNT, "gpus": GPUS, "cpuset": is_cpuset, "fabric": a_flag}

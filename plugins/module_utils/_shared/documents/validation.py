@@ -16,7 +16,7 @@ from dataclasses import fields
 from typing import Any, Dict, Mapping, Sequence, Tuple, TypeVar, get_type_hints
 
 from ..codec import DECLARATION, Json
-from ..errors import ComputeError, visible
+from ..errors import ComputeError, escape_control
 from ..names import check_owner, check_session_name
 from ..value_rules import check_image, check_public_key
 from .declaration import BatchSettings, ContainerSettings
@@ -49,8 +49,8 @@ from .schema import (
     UUID,
     VARIABLE,
     WORD,
+    Required,
     Rule,
-    Whole,
     a_flag,
     a_host_address,
     a_line,
@@ -251,7 +251,7 @@ def refusal(kind: str, sender: str, place: Tuple[Any, ...], value: object) -> Co
 def _shown(value: Any) -> Any:
     if isinstance(value, str):
         # A text without control characters keeps its type, which may say where it comes from.
-        text = visible(value)
+        text = escape_control(value)
         return value if text == value else text
     if isinstance(value, Mapping):
         return {_shown(name): part if name in _EXACT else _shown(part) for name, part in value.items()}
@@ -352,7 +352,7 @@ _PLAN = {
     "shared": {"environment": texts, "labels": texts},
 }
 _RUNNING = [
-    Whole(
+    Required(
         name=WORD,
         id=matching("[0-9a-f]{64}"),
         network=matching("[0-9a-z]{12,64}"),

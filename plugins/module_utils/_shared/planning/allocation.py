@@ -10,7 +10,7 @@ from typing import Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple
 
 from ..constants import HOST, MASTER_PORT, RDMA_FOLDER, SSH_PORT
 from ..documents.plan import Plan, Port
-from ..documents.report import Agent
+from ..documents.report import AgentStatus
 from ..documents.topology import address_of_app
 from ..errors import InputError
 from .addresses import Subnet, choose_port, choose_subnet, parse_port_range
@@ -23,7 +23,7 @@ def checked_folders(request: Request) -> List[str]:
     return [mount.source for mount in request.mounts if mount.type == "bind"] + [RDMA_FOLDER] * request.rdma
 
 
-def check_folders(request: Request, placement: Placement, agents: Iterable[Agent]) -> None:
+def check_folders(request: Request, placement: Placement, agents: Iterable[AgentStatus]) -> None:
     """Refuse a data folder that an agent lacks: the engine would create an empty folder of root in its place.
 
     A volume without options is a different directory on each agent. A session on several agents is refused unless that is meant.
@@ -43,7 +43,7 @@ def check_folders(request: Request, placement: Placement, agents: Iterable[Agent
 class Allocation:
     """The subnets and ports that are free during one decision. What sessions ask for alike is looked for once."""
 
-    def __init__(self, plans: Sequence[Plan], agents: Sequence[Agent]) -> None:
+    def __init__(self, plans: Sequence[Plan], agents: Sequence[AgentStatus]) -> None:
         self._plans = plans
         self._agents = {agent.name: agent for agent in agents}
         self._taken_ports: Dict[str, Set[int]] = {}

@@ -142,7 +142,7 @@ def _filled(values: Mapping[str, Any], table: Table, usual: str, prefix: str, wh
     return found
 
 
-def listed(table: Table) -> List[Dict[str, Any]]:
+def list_environments(table: Table) -> List[Dict[str, Any]]:
     """A row for every version of every environment."""
     return [
         {

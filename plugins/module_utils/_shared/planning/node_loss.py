@@ -12,7 +12,7 @@ from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 from .. import label
 from ..constants import SINGLE_NODE, VXLAN_OVERHEAD
 from ..documents.plan import Container, Plan, Port, Resources
-from ..documents.report import Agent
+from ..documents.report import AgentStatus
 from ..units import show_seconds
 from .allocation import checked_folders
 from .capacity import FreeCapacity
@@ -25,7 +25,9 @@ from .role_placement import place
 Places = Dict[str, Tuple[str, Resources]]
 
 
-def lost_agents(plan: Plan, agents: Sequence[Agent], silent: Mapping[str, float], now: float) -> Tuple[str, ...]:
+def expired_agents(
+    plan: Plan, agents: Sequence[AgentStatus], silent: Mapping[str, float], now: float
+) -> Tuple[str, ...]:
     """The agents of a session that are lost to it: without an answer now, and for session_lost_after since the first pass without.
 
     ``silent`` has the time of that pass, in seconds since the epoch. An agent that is not in the inventory of the pass is not lost.
@@ -50,7 +52,7 @@ def new_places(
     request: Request,
     plan: Plan,
     lost: Sequence[str],
-    agents: Sequence[Agent],
+    agents: Sequence[AgentStatus],
     free: Mapping[str, FreeCapacity],
     fenced: Sequence[str],
 ) -> Places | Shortfall:
@@ -68,7 +70,11 @@ def new_places(
 
 
 def _one_by_one(
-    request: Request, plan: Plan, moving: Sequence[Container], agents: Sequence[Agent], free: Mapping[str, FreeCapacity]
+    request: Request,
+    plan: Plan,
+    moving: Sequence[Container],
+    agents: Sequence[AgentStatus],
+    free: Mapping[str, FreeCapacity],
 ) -> Places | Shortfall:
     demands = {part.role: part for part in request.demand().parts}
     # Without roles, all containers count.
@@ -90,15 +96,15 @@ def _one_by_one(
     return found
 
 
-def _can_hold(agent: Agent, plan: Plan, request: Request) -> bool:
+def _can_hold(agent: AgentStatus, plan: Plan, request: Request) -> bool:
     """Whether an agent that answers has the data folders, and packets of the session's network fit through its network."""
     has_folders = all(agent.paths.get(folder) is not False for folder in checked_folders(request))
     return not agent.reachable or (has_folders and agent.mtu - VXLAN_OVERHEAD >= (plan.network.mtu or 0))
 
 
 def _in_its_swarm(
-    request: Request, plan: Plan, lost: Sequence[str], agents: Sequence[Agent], usable: Sequence[Agent]
-) -> List[List[Agent]]:
+    request: Request, plan: Plan, lost: Sequence[str], agents: Sequence[AgentStatus], usable: Sequence[AgentStatus]
+) -> List[List[AgentStatus]]:
     """The usable agents of the Swarm that has the network, by architecture; if containers stay, only those that are like theirs."""
     staying = [agent for agent in agents if agent.name in plan.agents and agent.name not in lost and agent.swarm]
     swarm = next((agent.swarm for agent in (*staying, *usable) if agent.swarm), "")
@@ -113,7 +119,7 @@ def moved_plan(
     request: Request,
     places: Places,
     ports: Tuple[Port, ...],
-    agents: Sequence[Agent],
+    agents: Sequence[AgentStatus],
     taken: Mapping[str, Collection[str]],
 ) -> Plan:
     """The plan with containers on other agents. Those that stay are the same: no engine makes them again."""

@@ -16,8 +16,8 @@ from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from ..constants import MULTI_NODE, RDMA_FOLDER, SINGLE_NODE
 from ..documents.plan import Resources
-from ..documents.report import Agent, RdmaPort
-from ..errors import few
+from ..documents.report import AgentStatus, RdmaPort
+from ..errors import shorten_list
 from .capacity import Demand, FreeCapacity, kernel_bounds, kernel_room, kernel_shortfall
 
 _SHOWN_REASONS = 8
@@ -46,7 +46,7 @@ class Shortfall:
     is_impossible: bool = False
 
 
-def free_of(agent: Agent, bookings: Iterable[Resources]) -> FreeCapacity:
+def free_of(agent: AgentStatus, bookings: Iterable[Resources]) -> FreeCapacity:
     """The capacity of an agent that is not booked."""
     # Nothing limits parts of a GPU while the daemon is missing.
     most = 1.0 if agent.gpu_sharing.reason else float("inf")
@@ -62,7 +62,7 @@ def free_of(agent: Agent, bookings: Iterable[Resources]) -> FreeCapacity:
     return free
 
 
-def place(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapacity]) -> Placement | Shortfall:
+def place(demand: Demand, agents: Sequence[AgentStatus], free: Mapping[str, FreeCapacity]) -> Placement | Shortfall:
     """Place all containers of a session, or say what is missing. Books nothing: ``free`` does not change."""
     refused = {agent.name: reason for agent in agents for reason in [refusal(agent, demand)] if reason}
     eligible = [agent for agent in agents if agent.name not in refused]
@@ -102,13 +102,13 @@ def _must_share_fabric(demand: Demand, free: FreeCapacity) -> bool:
     return demand.per_container.fabric and not free.has_fabric and free.agent not in (*demand.placed, *demand.beside)
 
 
-def _must_be_repaired(demand: Demand, agents: Sequence[Agent]) -> bool:
+def _must_be_repaired(demand: Demand, agents: Sequence[AgentStatus]) -> bool:
     """Whether every agent that could hold the session lacks something, or is out of order, in a way that does not pass."""
     wanted = [agent for agent in agents if not excluded(agent, demand)]
     return bool(wanted) and all(_lacks(agent, demand) if agent.reachable else not agent.may_return for agent in wanted)
 
 
-def _lacks(agent: Agent, demand: Demand) -> str:
+def _lacks(agent: AgentStatus, demand: Demand) -> str:
     """The devices that the session asks for and an agent that answers does not have; empty if there are none."""
     if demand.per_container.fabric and agent.fabric.reason:
         return f"{agent.fabric.reason} for session_fabric"
@@ -122,7 +122,7 @@ def _lacks(agent: Agent, demand: Demand) -> str:
     return rdma_refusal(agent, demand.per_container.fabric, demand.host) if demand.rdma else ""
 
 
-def _too_large(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeCapacity]) -> str:
+def _too_large(demand: Demand, agents: Sequence[AgentStatus], free: Mapping[str, FreeCapacity]) -> str:
     """Why the kernels of all agents together cannot run so many containers; empty if they can, whatever runs there now."""
     wanted = [agent for agent in agents if not excluded(agent, demand)]
     rooms = [kernel_room(free[agent.name].kernel) for agent in wanted]
@@ -132,10 +132,10 @@ def _too_large(demand: Demand, agents: Sequence[Agent], free: Mapping[str, FreeC
     remedy = "raise these limits, add agents, or choose a smaller session_cluster_size"
     if demand.mode == SINGLE_NODE and sum(rooms) >= demand.size:
         remedy = "set session_cluster_mode to multi-node"
-    return "%d containers exceed the limits of the kernel (%s); %s" % (demand.size, listed(lines), remedy)
+    return "%d containers exceed the limits of the kernel (%s); %s" % (demand.size, numbered_list(lines), remedy)
 
 
-def excluded(agent: Agent, demand: Demand) -> str:
+def excluded(agent: AgentStatus, demand: Demand) -> str:
     """Why the session asks for other agents than this; empty if it does not."""
     if demand.group not in agent.groups:
         return f"is in resource group {' and '.join(agent.groups)}"
@@ -144,7 +144,7 @@ def excluded(agent: Agent, demand: Demand) -> str:
     return ""
 
 
-def refusal(agent: Agent, demand: Demand) -> str:
+def refusal(agent: AgentStatus, demand: Demand) -> str:
     """Why an agent can hold no container of this session; empty if it can."""
     elsewhere = excluded(agent, demand)
     if elsewhere:
@@ -159,7 +159,7 @@ def refusal(agent: Agent, demand: Demand) -> str:
 
 
 def _choose(
-    demand: Demand, eligible: Sequence[Agent], room: Mapping[str, int], free: Mapping[str, FreeCapacity]
+    demand: Demand, eligible: Sequence[AgentStatus], room: Mapping[str, int], free: Mapping[str, FreeCapacity]
 ) -> Dict[str, int] | None:
     """How many containers each agent gets, the agent of main1 first; None if they do not fit."""
     designated = [agent for agent in eligible if agent.name in demand.agents]
@@ -168,7 +168,7 @@ def _choose(
         sufficient = [agent.name for agent in pool if room[agent.name] >= demand.size]
         # No agent can hold the session of this role: its strategy decides.
         if sufficient and not (demand.role and demand.strategy == "spread"):
-            return {min(sufficient, key=lambda name: tightness(free[name], room[name])): demand.size}
+            return {min(sufficient, key=lambda name: best_fit_key(free[name], room[name])): demand.size}
     if demand.mode == SINGLE_NODE:
         return None
     for pool in pools:
@@ -178,20 +178,20 @@ def _choose(
     return None
 
 
-def tightness(free: FreeCapacity, room: int) -> Tuple[float, int, int, int, str]:
+def best_fit_key(free: FreeCapacity, room: int) -> Tuple[float, int, int, int, str]:
     """A key that sorts the agent with the least left first: GPUs count most, then room for more of these containers."""
     gpus = sum(part for part, _shares in free.gpus.values())
     return gpus, room, free.millicpus, free.memory, free.agent
 
 
-def _across(demand: Demand, pool: Sequence[Agent], room: Mapping[str, int]) -> Dict[str, int] | None:
+def _across(demand: Demand, pool: Sequence[AgentStatus], room: Mapping[str, int]) -> Dict[str, int] | None:
     """How many containers each of several agents gets. All are in one Swarm, because an overlay cannot cross two.
 
     All have one architecture, and with RDMA ports of one kind.
     """
     options = []
-    for group in sorted({together(agent, demand) for agent in pool if agent.swarm}):
-        names = [agent.name for agent in pool if together(agent, demand) == group and room[agent.name] > 0]
+    for group in sorted({compatibility_key(agent, demand) for agent in pool if agent.swarm}):
+        names = [agent.name for agent in pool if compatibility_key(agent, demand) == group and room[agent.name] > 0]
         if sum(room[name] for name in names) >= demand.size:
             spread = demand.strategy == "spread"
             options.append(_spread(demand.size, names, room) if spread else _pack(demand.size, names, room))
@@ -200,17 +200,17 @@ def _across(demand: Demand, pool: Sequence[Agent], room: Mapping[str, int]) -> D
     return max(options, key=len) if demand.strategy == "spread" else min(options, key=len)
 
 
-def together(agent: Agent, demand: Demand) -> Tuple[str, str, str]:
+def compatibility_key(agent: AgentStatus, demand: Demand) -> Tuple[str, str, str]:
     """Containers of one session have the same image and can exchange data on agents for which this is equal."""
     return agent.swarm, agent.architecture, _kind(agent, demand)
 
 
-def _kind(agent: Agent, demand: Demand) -> str:
+def _kind(agent: AgentStatus, demand: Demand) -> str:
     usable = usable_ports(agent, demand.per_container.fabric, demand.host) if demand.rdma else ()
     return next((port.link_layer for port in agent.rdma_ports if port.name in usable), "")
 
 
-def of_one_kind(agents: Sequence[Agent], present: Sequence[Agent], demand: Demand) -> List[Agent]:
+def of_one_kind(agents: Sequence[AgentStatus], present: Sequence[AgentStatus], demand: Demand) -> List[AgentStatus]:
     """The agents of the same architecture as the first ``present`` agent that answers.
 
     None has RDMA ports of another kind than the first of these that has any which work.
@@ -262,12 +262,12 @@ def _assign(demand: Demand, counts: Mapping[str, int], free: Mapping[str, FreeCa
 
 def _no_agent(refused: Mapping[str, str]) -> str:
     lines = ["{} {}".format(*pair) for pair in sorted(refused.items())]
-    return NO_AGENT + listed(lines) if lines else "the inventory has no agent"
+    return NO_AGENT + numbered_list(lines) if lines else "the inventory has no agent"
 
 
 def _shortfall(
     demand: Demand,
-    eligible: Sequence[Agent],
+    eligible: Sequence[AgentStatus],
     room: Mapping[str, int],
     free: Mapping[str, FreeCapacity],
     refused: Mapping[str, str],
@@ -295,10 +295,10 @@ def _shortfall(
     # of the network of a session that grows.
     unsaid = (_UNDESIGNATED,) if demand.placed else ()
     refusals = [(name, reason) for name, reason in sorted(refused.items()) if "resource group" not in reason]
-    return listed([*lines, *(f"{name} {reason}" for name, reason in refusals if reason not in unsaid)])
+    return numbered_list([*lines, *(f"{name} {reason}" for name, reason in refusals if reason not in unsaid)])
 
 
-def _apart(demand: Demand, agents: Sequence[Agent], room: Mapping[str, int]) -> str:
+def _apart(demand: Demand, agents: Sequence[AgentStatus], room: Mapping[str, int]) -> str:
     """Why agents that have room for all containers together cannot hold the session."""
     held: Counter[str] = Counter()
     for agent in agents:
@@ -316,11 +316,11 @@ def _apart(demand: Demand, agents: Sequence[Agent], room: Mapping[str, int]) -> 
     return f"the agents are not in one Swarm ({found}): provision_agents.yml joins them"
 
 
-def listed(lines: Sequence[str]) -> str:
-    return few(lines, _SHOWN_REASONS, "; ")
+def numbered_list(lines: Sequence[str]) -> str:
+    return shorten_list(lines, _SHOWN_REASONS, "; ")
 
 
-def host_places(agents: Sequence[Agent]) -> Dict[str, Tuple[str, str]]:
+def host_places(agents: Sequence[AgentStatus]) -> Dict[str, Tuple[str, str]]:
     """The address and the interface of each agent whose network sessions can use."""
     found = {agent.name: agent.host_network for agent in agents}
     return {name: (host.address, host.interface) for name, host in found.items() if not host.reason}
@@ -332,7 +332,7 @@ def host_places(agents: Sequence[Agent]) -> Dict[str, Tuple[str, str]]:
 ROCE = "Ethernet"
 
 
-def usable_ports(agent: Agent, fabric: bool, host: bool) -> Tuple[str, ...]:
+def usable_ports(agent: AgentStatus, fabric: bool, host: bool) -> Tuple[str, ...]:
     """The ports through which a container, on ``fabric`` or in the network of its ``host``, can exchange data.
 
     If the agent has usable InfiniBand ports, only they count; otherwise, its RoCE ports.
@@ -342,12 +342,12 @@ def usable_ports(agent: Agent, fabric: bool, host: bool) -> Tuple[str, ...]:
     return tuple(infiniband or [port.name for port in usable])
 
 
-def rdma_places(agents: Sequence[Agent], fabric: bool, host: bool) -> Dict[str, Tuple[str, ...]]:
+def rdma_places(agents: Sequence[AgentStatus], fabric: bool, host: bool) -> Dict[str, Tuple[str, ...]]:
     """The usable RDMA ports of each agent."""
     return {agent.name: usable_ports(agent, fabric, host) for agent in agents}
 
 
-def _fault(port: RdmaPort, agent: Agent, fabric: bool, host: bool) -> str:
+def _fault(port: RdmaPort, agent: AgentStatus, fabric: bool, host: bool) -> str:
     """Why a container cannot exchange data through a port; empty if it can. An agent_fabric is the interface for training."""
     if port.link_layer == ROCE and not (fabric or host):
         return "is RoCE, which works only with session_fabric or session_network: host"
@@ -359,7 +359,7 @@ def _fault(port: RdmaPort, agent: Agent, fabric: bool, host: bool) -> str:
     return "has no RoCE v2 GID for an IPv4 address of the host" if has_no_gid else ""
 
 
-def rdma_refusal(agent: Agent, fabric: bool, host: bool) -> str:
+def rdma_refusal(agent: AgentStatus, fabric: bool, host: bool) -> str:
     """Why an agent can hold no container of a session with RDMA; empty if it can."""
     if agent.paths.get(RDMA_FOLDER) is False:
         return f"has no {RDMA_FOLDER} for session_rdma"

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from functools import reduce
 from typing import Any, Callable, Dict, Iterable, Mapping, Sequence, Tuple
 
-from ..codec import picked
+from ..codec import subset
 from ..constants import HOST, PRIVATE
 from ..documents.plan import App, Resources
 from ..errors import InputError
@@ -60,10 +60,10 @@ class Use:
         return cls(1, len(held), *held_in_all(held))
 
 
-def shown(name: str, amount: Any) -> str:
+def shown_limit(name: str, amount: Any) -> str:
     """An amount of a quota for people.
 
-    >>> shown("memory", 1 << 30), shown("gpus", 0.5)
+    >>> shown_limit("memory", 1 << 30), shown_limit("gpus", 0.5)
     ('1g', '0.5')
     """
     return str(_SHOWN[name][0](amount))
@@ -80,11 +80,11 @@ def check_policy(policy: SitePolicy, request: Request) -> None:
             limit, amount = quota[name], getattr(asked, name)
             if limit is not None and amount > limit + _TOLERANCE:
                 rule = "makes %s %s in all, and the policy of this site permits %s %s at a time"
-                values = (shown(name, amount), _SHOWN[name][1], whose, shown(name, limit))
+                values = (shown_limit(name, amount), _SHOWN[name][1], whose, shown_limit(name, limit))
                 raise InputError(*_asked_for(request, name), rule % values)
 
 
-def check_relays(policy: SitePolicy, owner: str, apps: Sequence[App], port_range: str) -> None:
+def permit_relays(policy: SitePolicy, owner: str, apps: Sequence[App], port_range: str) -> None:
     """Refuse apps whose ports a relay of a running session would publish against a rule. Raises InputError with the rule."""
     request = Request("relays", owner, apps=tuple(apps), port_range=port_range)
     _check_rules(policy, request, ("public_apps", "port_range"))
@@ -97,7 +97,7 @@ def _check_rules(policy: SitePolicy, request: Request, names: Iterable[str]) -> 
             _RULES[name](request, limit)
 
 
-def check_commit(policy: SitePolicy, owner: str, image: str) -> None:
+def permit_commit(policy: SitePolicy, owner: str, image: str) -> None:
     """Refuse an image of a session's container that this owner must not make, or could not launch. Raises InputError."""
     if False in policy.limits_for(owner, "commit"):
         _refuse("commit_image", image, f"must not be made: {owner} may not commit containers")
@@ -168,9 +168,9 @@ def over_quota(policy: SitePolicy, use: Mapping[str, Use], request: Request) -> 
             if limit is None or getattr(asked, name) > limit + _TOLERANCE:
                 continue
             if getattr(has, name) + getattr(asked, name) > limit + _TOLERANCE:
-                values = (whose, shown(name, getattr(has, name)), shown(name, limit), _SHOWN[name][1])
+                values = (whose, shown_limit(name, getattr(has, name)), shown_limit(name, limit), _SHOWN[name][1])
                 return "{} has {} of the {} {} that the policy of this site permits, and it needs {}".format(
-                    *values, shown(name, getattr(asked, name)))  # fmt: skip
+                    *values, shown_limit(name, getattr(asked, name)))  # fmt: skip
     return ""
 
 
@@ -203,7 +203,7 @@ def _quotas(policy: SitePolicy, owner: str) -> Sequence[Tuple[str, Mapping[str, 
     own = {name: policy.quota(owner, name) for name in QUOTAS}
     groups = policy.groups_of(owner).items()
     return [(owner, own, (owner,))] + [
-        (f"group {name}", picked(one.limits, *QUOTAS), one.owners) for name, one in groups
+        (f"group {name}", subset(one.limits, *QUOTAS), one.owners) for name, one in groups
     ]
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Callable, Dict, Iterable, Iterator, List, Sequence, Set, Tuple, Union
 
-from ..documents.report import Agent
-from ..errors import few
+from ..documents.report import AgentStatus
+from ..errors import shorten_list
 from .capacity import Demand, FreeCapacity
 from .fair_share import score
 from .placement import Placement, Shortfall, free_of
@@ -47,7 +47,7 @@ class QueueEntry:
         return self.awaits or (until and f"waits until {until}, as session_not_before says")
 
 
-def in_order(queue: Iterable[QueueEntry], rules: QueueRules = _USUAL, now: float = 0.0) -> List[QueueEntry]:
+def by_priority(queue: Iterable[QueueEntry], rules: QueueRules = _USUAL, now: float = 0.0) -> List[QueueEntry]:
     """The queue, first to last: what may start comes before what may not yet. Sessions of the same rank come in the order of their
     requests.
     """
@@ -71,9 +71,9 @@ Turn = Tuple[QueueEntry, Union[Placement, Shortfall]]
 Place = Callable[[Demand], Union[Placement, Shortfall]]
 
 
-def take_turns(
+def schedule(
     queue: Iterable[QueueEntry],
-    agents: Sequence[Agent],
+    agents: Sequence[AgentStatus],
     free: Dict[str, FreeCapacity],
     policy: Policy,
     now: float,
@@ -91,7 +91,7 @@ def take_turns(
     ``is_permitted`` blocks nothing either: the policy refuses it when its turn comes.
     """
     decision = _Decision(agents, free)
-    for entry in in_order(queue, policy.rules, now):
+    for entry in by_priority(queue, policy.rules, now):
         reason = entry.waits(now) or decision.blocked(entry) or held(entry)
         if reason:
             yield entry, decision.impossible(entry.demand) or Shortfall(reason)
@@ -110,7 +110,7 @@ def take_turns(
 class _Decision:
     """What is free during one decision, and what the sessions before have left. Sessions that ask for the same share an answer."""
 
-    def __init__(self, agents: Sequence[Agent], free: Dict[str, FreeCapacity]) -> None:
+    def __init__(self, agents: Sequence[AgentStatus], free: Dict[str, FreeCapacity]) -> None:
         unused = {agent.name: free_of(agent, ()) for agent in agents}
         remembered = lru_cache(maxsize=None)
         self._on_unused: Place = remembered(lambda demand: place(demand, agents, unused))
@@ -171,7 +171,7 @@ class _Decision:
         if isinstance(alone, Shortfall):
             return alone
         reason = "%s (room is kept for %s, before it in the queue; schedule.yml launches what fits)"
-        return Shortfall(reason % (shortfall.reason, few(kept, _SHOWN_NAMES)))
+        return Shortfall(reason % (shortfall.reason, shorten_list(kept, _SHOWN_NAMES)))
 
     def _rivals_of(self, demand: Demand) -> Set[str]:
         """The groups of a session, and all groups that share an agent with them."""

@@ -17,7 +17,7 @@ from datetime import datetime, timezone
 from typing import List, Mapping, Sequence, Tuple
 
 from .. import units, value_rules
-from ..codec import Document, digest, sparse
+from ..codec import Document, digest, non_default_fields
 from ..constants import HOST, LARGEST, MULTI_NODE, REFERENCE_IMAGE, SINGLE_NODE, TORCHRUN_MODES
 from ..documents.declaration import (
     BatchSettings,
@@ -308,7 +308,7 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
     @property
     def digest(self) -> str:
         """The digest of all settings that make the session what it is."""
-        return digest(sparse(self))
+        return digest(non_default_fields(self))
 
     def differences(self, other: Request) -> List[str]:
         """The fields in which two requests differ, as ``millicpus`` or ``environment``; empty if they ask for the same session."""

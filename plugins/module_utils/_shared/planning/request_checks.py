@@ -8,7 +8,7 @@ from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from ..codec import picked
+from ..codec import subset
 from ..constants import ELASTIC, HOST, LARGEST, MULTI_NODE, RELOCATE, SINGLE_NODE
 from ..documents.plan import Role
 from ..documents.topology import NOT_COMPUTING, waves
@@ -52,7 +52,7 @@ def _with_roles(request: Request, given: Tuple[Dict[str, Any], ...]) -> Request:
     if not given:
         return request
     names = ("image", "millicpus", "memory", "shm", "gpus", "group", "per_agent")
-    of_session = {**picked(request, *names), "pinned": request.cpu_pinning}
+    of_session = {**subset(request, *names), "pinned": request.cpu_pinning}
     roles = []
     for one in given:
         apps = check_apps_of_role(f"{_ROLES}: {one['name']}: apps", one.get("apps", ()))
@@ -118,7 +118,7 @@ def _check_apps(request: Request) -> None:
                 raise InputError(f"{where}: port", app.port, "must be the port of one app of the role only")
 
 
-def check_group(group: str, groups: Sequence[str]) -> None:
+def check_resource_group(group: str, groups: Sequence[str]) -> None:
     """Refuse a resource group that no agent has: the session would wait for ever."""
     if groups and group not in groups:
         rule = f"must be a resource group of an agent of this play, which are {', '.join(dict.fromkeys(groups))}"

@@ -16,20 +16,20 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 
 from ..constants import HOST, MULTI_NODE, SINGLE_NODE
 from ..documents.plan import Resources
-from ..documents.report import Agent, GpuSharing, HostNetwork
+from ..documents.report import AgentStatus, GpuSharing, HostNetwork
 from .capacity import Demand, FreeCapacity
 from .placement import (
     NO_AGENT,
     Placement,
     Shortfall,
+    best_fit_key,
+    compatibility_key,
     excluded,
     free_of,
-    listed,
+    numbered_list,
     refusal,
     room_for,
     shortfall_of,
-    tightness,
-    together,
 )
 from .placement import place as place_alike
 
@@ -39,7 +39,7 @@ IMPOSSIBLE = "no host can hold this as they are"
 Free = Mapping[str, FreeCapacity]
 
 
-def place(demand: Demand, agents: Sequence[Agent], free: Free) -> Placement | Shortfall:
+def place(demand: Demand, agents: Sequence[AgentStatus], free: Free) -> Placement | Shortfall:
     """Place all containers of a session, or say what is missing. Books nothing: ``free`` does not change."""
     agents = _with_image(demand, agents)
     if demand.host:
@@ -60,7 +60,7 @@ def place(demand: Demand, agents: Sequence[Agent], free: Free) -> Placement | Sh
     return _across(demand, agents, free)
 
 
-def _with_image(demand: Demand, agents: Sequence[Agent]) -> Sequence[Agent]:
+def _with_image(demand: Demand, agents: Sequence[AgentStatus]) -> Sequence[AgentStatus]:
     """The agents. One without the image gets the architecture of the image that others have, unless one of them has its own.
 
     An image that no agent can run decides nothing: the others may get another one of that name.
@@ -78,14 +78,14 @@ def _with_image(demand: Demand, agents: Sequence[Agent]) -> Sequence[Agent]:
     )
 
 
-def _distinct(agents: Sequence[Agent]) -> List[Tuple[Agent, HostNetwork]]:
+def _distinct(agents: Sequence[AgentStatus]) -> List[Tuple[AgentStatus, HostNetwork]]:
     """The agents with their networks, of which none is usable if another agent has the same address, as behind two NATs."""
     held = Counter(agent.host_network.address for agent in agents if not agent.host_network.reason)
     shared = HostNetwork(reason="has the address of another agent, which is not usable")
     return [(one, shared if held[one.host_network.address] > 1 else one.host_network) for one in agents]
 
 
-def never_fits(demand: Demand, agents: Sequence[Agent]) -> str:
+def never_fits(demand: Demand, agents: Sequence[AgentStatus]) -> str:
     """Why the agents could not hold a session if they held nothing else; empty if they could.
 
     It is also empty while an agent of the resource group does not answer, or its nvidia-smi does not: that agent might. An agent that
@@ -108,14 +108,16 @@ def impossible(never: str) -> Shortfall:
     return Shortfall(f"{IMPOSSIBLE}: {lacking}; add a host or ask for less", is_impossible=True)
 
 
-def _idle(agent: Agent) -> Agent:
+def _idle(agent: AgentStatus) -> AgentStatus:
     """The agent after all that may change: the MPS daemon may start, too."""
     sharing = GpuSharing() if agent.gpu_sharing.may_pass else agent.gpu_sharing
     usual = replace(agent, schedulable=True, avoid="", swarm="any", image_architecture="")
     return replace(usual, gpu_health=(), gpu_sharing=sharing)
 
 
-def _on_one(demand: Demand, roles: Sequence[Demand], agents: Sequence[Agent], free: Free) -> Placement | Shortfall:
+def _on_one(
+    demand: Demand, roles: Sequence[Demand], agents: Sequence[AgentStatus], free: Free
+) -> Placement | Shortfall:
     """All roles on the agent with the tightest fit, a designated one if possible."""
     found: Dict[str, Placement] = {}
     reasons: List[str] = []
@@ -134,20 +136,20 @@ def _on_one(demand: Demand, roles: Sequence[Demand], agents: Sequence[Agent], fr
             reasons.append(outcome.reason)
     names = [name for name in found if name in demand.agents] or list(found)
     if names:
-        return found[min(names, key=lambda name: tightness(free[name], 0))]
+        return found[min(names, key=lambda name: best_fit_key(free[name], 0))]
     remedy = "no agent can hold all roles: session_cluster_mode multi-node places them on several"
-    return Shortfall(f"{remedy} ({listed(reasons)})" if reasons else remedy)
+    return Shortfall(f"{remedy} ({numbered_list(reasons)})" if reasons else remedy)
 
 
-def _across(demand: Demand, agents: Sequence[Agent], free: Free) -> Placement | Shortfall:
+def _across(demand: Demand, agents: Sequence[AgentStatus], free: Free) -> Placement | Shortfall:
     """The roles over the agents of one Swarm, because an overlay cannot cross two, and of one architecture.
 
     With RDMA, over those with ports of one kind.
     """
     reasons: List[str] = []
     useful = [agent for agent in agents if not all(refusal(agent, role) for role in demand.roles)]
-    for group in sorted({together(agent, demand) for agent in useful if agent.swarm}):
-        members = [agent for agent in useful if together(agent, demand) == group]
+    for group in sorted({compatibility_key(agent, demand) for agent in useful if agent.swarm}):
+        members = [agent for agent in useful if compatibility_key(agent, demand) == group]
         for order in islice(permutations(sorted(demand.roles, key=_hardness)), _MOST_ORDERS):
             outcome = _in_turn(demand, order, members, free)
             if isinstance(outcome, Placement):
@@ -162,7 +164,9 @@ def _hardness(role: Demand) -> Tuple[float, int, int, str]:
     return -each.gpus * role.size, -each.memory * role.size, -each.millicpus * role.size, role.role
 
 
-def _in_turn(demand: Demand, order: Sequence[Demand], agents: Sequence[Agent], free: Free) -> Placement | Shortfall:
+def _in_turn(
+    demand: Demand, order: Sequence[Demand], agents: Sequence[AgentStatus], free: Free
+) -> Placement | Shortfall:
     """The roles one after another. Its containers are in the order of ranks, whatever this order."""
     left = {agent.name: free[agent.name].copy() for agent in agents}
     found: Dict[str, Placement] = {}

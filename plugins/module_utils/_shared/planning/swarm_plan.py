@@ -10,7 +10,7 @@ from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from ..codec import Json, decoded
 from ..constants import VXLAN_PORT
-from ..documents.report import Agent, names_of_one_engine, one_engine
+from ..documents.report import AgentStatus, names_of_one_engine, one_engine
 
 INIT = "init"
 JOIN = "join"
@@ -59,9 +59,9 @@ class Node:
         return decoded(cls, {**data, **named})
 
 
-def read_agents(reports: Iterable[Json]) -> Tuple[Agent, ...]:
+def read_agents(reports: Iterable[Json]) -> Tuple[AgentStatus, ...]:
     """Agents from their reports. A worker whose certificate this user cannot read is assigned to the Swarm of its managers."""
-    agents = [Agent.from_json(report) for report in reports]
+    agents = [AgentStatus.from_json(report) for report in reports]
     by_manager = {agent.node: agent.swarm for agent in agents if agent.swarm and agent.node}
     return tuple(agent if agent.swarm else replace(agent, swarm=_first(agent.managers, by_manager)) for agent in agents)
 

@@ -86,11 +86,11 @@ def flag(name: str, description: str, **more: Any) -> Variable:
     return Variable(name, "bool", False, description, value_rules.check_boolean, **more)
 
 
-def whole(name: str, default: int, bounds: Tuple[int, int], description: str, **more: Any) -> Variable:
+def whole_number(name: str, default: int, bounds: Tuple[int, int], description: str, **more: Any) -> Variable:
     return Variable(name, "int", default, description, value_rules.within(*bounds), **more)
 
 
-def text(
+def describe_variable(
     name: str, description: str, check: Check = value_rules.check_text, default: str = "", **more: Any
 ) -> Variable:
     """A variable with a text, which is empty by default."""

@@ -9,11 +9,11 @@ import shlex
 from dataclasses import replace
 from typing import Any, List, Mapping, Sequence
 
-from ..codec import Json, picked, sparse
+from ..codec import Json, non_default_fields, subset
 from ..constants import SCHEMA
 from ..documents.plan import App, Container, Plan, Port, Resources, Role
 from ..documents.topology import kept_apps, order_of
-from ..errors import visible
+from ..errors import escape_control
 from ..names import local_port
 from ..units import show_bytes, show_cpus, show_seconds
 from .table import gpu_parts, table
@@ -34,20 +34,20 @@ def session_document(plan: Plan, session: Json, address: str, timings: Mapping[s
     """
     main = plan.main
     roles = [
-        {**picked(role, "name", "size", "image", "memory", "shm", "gpus"), "cpus": role.millicpus / 1000}
+        {**subset(role, "name", "size", "image", "memory", "shm", "gpus"), "cpus": role.millicpus / 1000}
         for role in plan.session.roles
     ]
     return {
         "schema": SCHEMA,
         "session": {
-            **picked(plan.session, "id", "name", "owner", "group"),
+            **subset(plan.session, "id", "name", "owner", "group"),
             "state": session["state"],
-            **picked(plan.session, "mode", "size", "image"),
-            "user": picked(plan.session.user, "name", "uid", "gid"),
+            **subset(plan.session, "mode", "size", "image"),
+            "user": subset(plan.session.user, "name", "uid", "gid"),
             "created": session["created"],
             "running": session["changed"],
         },
-        "network": picked(plan.network, "name", "driver", "subnet"),
+        "network": subset(plan.network, "name", "driver", "subnet"),
         "resources": {
             "cpus": main.resources.millicpus / 1000,
             "memory": main.resources.memory,
@@ -72,17 +72,17 @@ def plan_to_read(plan: Plan) -> Json:
     containers = {}
     for one in plan.containers:
         own = {name: value for name, value in one.environment.items() if name not in common}
-        containers[one.hostname] = sparse(replace(one, environment=own, labels={}), uncounted=True)
+        containers[one.hostname] = non_default_fields(replace(one, environment=own, labels={}), uncounted=True)
     return {
-        "session": sparse(plan.session, uncounted=True),
-        "network": sparse(replace(plan.network, labels={}), uncounted=True),
+        "session": non_default_fields(plan.session, uncounted=True),
+        "network": non_default_fields(replace(plan.network, labels={}), uncounted=True),
         "environment": common,
         "containers": containers,
     }
 
 
 def _container_entry(container: Container) -> Json:
-    known = picked(container, "id", "hostname", "agent", "rank", "local_rank", "address")
+    known = subset(container, "id", "hostname", "agent", "rank", "local_rank", "address")
     return {**known, "gpus": [gpu.id for gpu in container.resources.gpus]}
 
 
@@ -202,7 +202,7 @@ def _repairs(scheduled: Json, plan: Plan, check_mode: bool) -> List[str]:
             return [f"all containers {would}restarted", *moves]
         gone = {move[0] for move in scheduled.get("moves") or ()}
         added = scheduled.get("added") or ()
-        removed = [visible(str(name)) for name, _agent in scheduled.get("removed") or () if name not in added]
+        removed = [escape_control(str(name)) for name, _agent in scheduled.get("removed") or () if name not in added]
         changes = (
             ("added", [one.hostname for one in plan.containers if one.hostname in added]),
             ("removed", sorted(removed, key=lambda name: (len(name), name))),
@@ -238,7 +238,7 @@ def _moves(scheduled: Json, check_mode: bool) -> List[str]:
 
 
 def _new_limits(scheduled: Json, plan: Plan, check_mode: bool) -> List[str]:
-    values = picked(plan.session, *(scheduled.get("new_limits") or ())).items()
+    values = subset(plan.session, *(scheduled.get("new_limits") or ())).items()
     shown = [f"{name.replace('_', ' ')} {show_seconds(value) if value else 'none'}" for name, value in values]
     return [f"limit {'would change' if check_mode else 'changed'}: {', '.join(shown)}"] if shown else []
 

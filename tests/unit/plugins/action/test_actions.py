@@ -21,7 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.codec impo
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._steps import session, sessions
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
-from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.results import explained
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.results import with_failure_message
 
 # agent_info
 
@@ -47,7 +47,7 @@ def test_an_agent_that_cannot_be_asked_is_a_report_that_says_so(answer: Answer, 
 def test_an_agent_whose_step_is_killed_may_return() -> None:
     """Memory may run out on one agent: that keeps no session from the others."""
     killed = {"failed": True, "rc": 137, "module_stdout": "", "module_stderr": "Killed"}
-    result = played(agent_info.ActionModule, explained(killed, "report.collect", "a")).act({"name": "a"}, {})
+    result = played(agent_info.ActionModule, with_failure_message(killed, "report.collect", "a")).act({"name": "a"}, {})
     why = "a: step report.collect was ended by SIGKILL; if memory ran out there, free some, and run the same command again"
     assert (result["agent"]["reachable"], result["agent"]["may_return"]) == (False, True)
     assert result["agent"]["reason"] == why + "."

@@ -18,7 +18,7 @@ from ansible.module_utils.common.parameters import _list_no_log_values as list_n
 from ansible_collections.cluster.compute.plugins.action import agent_step
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._steps.step import OF_AGENT, Agent
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import OF_AGENT, AgentHandle
 from ansible_collections.cluster.compute.plugins.modules import agent_step as agent_step_module
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.controller_steps import STEPS
 
@@ -89,7 +89,7 @@ def test_a_host_is_the_head_for_the_steps_of_its_engine_too() -> None:
 def test_no_step_of_the_controller_hides_one_of_an_agent() -> None:
     for call in STEPS:
         with pytest.raises(InputError, match="is no step of an agent"):
-            OF_AGENT.call(call, Agent("a1", ""), {})
+            OF_AGENT.call(call, AgentHandle("a1", ""), {})
 
 
 def member(number: int, **changes: Any) -> Json:
@@ -241,12 +241,12 @@ def test_a_step_that_counts_bytes_has_a_file_for_them(call: str, counted: bool) 
 
 def test_a_wait_has_a_deadline_of_at_least_a_second() -> None:
     with pytest.raises(InputError, match=r"^deadline: 0: must be at least 1"):
-        OF_AGENT.call("image.fill", Agent("a1", ""), {"argv": ["true"], "folder": "/", "deadline": "0"})
+        OF_AGENT.call("image.fill", AgentHandle("a1", ""), {"argv": ["true"], "folder": "/", "deadline": "0"})
 
 
 def test_a_program_that_fills_a_folder_does_not_run_in_check_mode(tmp_path: Path) -> None:
     params = {"argv": ["touch", str(tmp_path / "made")], "folder": str(tmp_path)}
-    assert OF_AGENT.call("image.fill", Agent("a1", "", check=True), params) == {"changed": True}
+    assert OF_AGENT.call("image.fill", AgentHandle("a1", "", check=True), params) == {"changed": True}
     assert not (tmp_path / "made").exists()
-    OF_AGENT.call("image.fill", Agent("a1", ""), params)
+    OF_AGENT.call("image.fill", AgentHandle("a1", ""), params)
     assert (tmp_path / "made").exists()

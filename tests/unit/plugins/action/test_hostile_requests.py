@@ -17,7 +17,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, InputError, visible
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import (
+    ComputeError,
+    InputError,
+    escape_control,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import REQUEST_VARIABLES, Request
 from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import (
     check_variables,
@@ -108,7 +112,7 @@ def checked(values: dict[str, Any]) -> list[Request]:
 
 def assert_one_sentence(error: ComputeError) -> None:
     message = error.message
-    assert visible(message) == message, repr(message)
+    assert escape_control(message) == message, repr(message)
     assert "\n" not in message, repr(message)
     assert message.endswith("."), message
     assert len(message) < 1000, message

@@ -16,7 +16,7 @@ from samples import SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.action import containers
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import retire
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
@@ -28,10 +28,10 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._client.session_di
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.conductor import Play
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import place as placing
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import queue
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.place import place
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import Asked
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.place import place_session
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import LaunchSpec
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.record import keep_result
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Avoided, Reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Exclusions, Reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.start import restore_files
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.terminate import terminate
 
@@ -54,12 +54,12 @@ def a_pass(play: Play) -> None:
 
 
 def a_launch(play: Play) -> None:
-    place(play, Asked(request(name="other"), SETTINGS), Reports([]), Avoided())
+    place_session(play, LaunchSpec(request(name="other"), SETTINGS), Reports([]), Exclusions())
 
 
 COMMANDS: dict[str, tuple[Callable[[Play], None], str, Json]] = {
     "an end": (an_end, "session.record", {"changed": False, "session": {}, "remove": [], "waiting": 0}),
-    "a pass": (a_pass, "queue.keep_up", {}),
+    "a pass": (a_pass, "queue.maintain", {}),
     "a launch": (a_launch, "session.place", {"outcome": "pending", "session": ROW, "reason": "no room", "remove": []}),
 }
 REPORT: Json = {"agent": {"name": "a", "reachable": True}}
@@ -109,7 +109,7 @@ def test_the_store_knows_which_sessions_have_ended(tmp_path: Path) -> None:
     store = Store(str(folder))
     with store.transaction(keep=True):
         for name, identity in (("waits", waits), ("cancelled", cancelled), ("retired", retired)):
-            store.add(Row(identity, name, "alice", "default", "PENDING", request=request(name=name)), 1.0, "")
+            store.add(SessionRecord(identity, name, "alice", "default", "PENDING", request=request(name=name)), 1.0, "")
         for identity in (cancelled, retired):
             store.change(store.need(identity), "CANCELLED", 2.0, "")
         retire(store, [retired], 3.0)

@@ -38,10 +38,10 @@ def test_each_line_of_each_agent_is_shown_once_until_all_containers_have_ended()
         a=[log("main1", "running", 1), log("main1", "running", 1, 2), log("main1", "exited", 2, 3)],
         b=[log("sub1", "running", 1), log("sub1", "exited", 1)],
     )
-    assert made.news() == ["main1: line 1", "sub1: line 1"]
-    assert made.news() == ["main1: line 2"]
+    assert made.unseen() == ["main1: line 1", "sub1: line 1"]
+    assert made.unseen() == ["main1: line 2"]
     assert made.answering == ["a"]
-    assert made.news() == ["main1: line 3"]
+    assert made.unseen() == ["main1: line 3"]
     assert made.answering == []
     assert [one["tail"] for one in asked] == [200, 200, 500, 500, 500]
     assert asked[0]["since"] == 0 < asked[2]["since"] < asked[4]["since"]
@@ -50,16 +50,16 @@ def test_each_line_of_each_agent_is_shown_once_until_all_containers_have_ended()
 def test_an_agent_that_does_not_answer_is_named_once_and_given_up_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
     made, _asked = rounds(a=[LOST, LOST, log("main1", "running", 1), LOST, LOST])
     silence = "(a does not answer: Connection refused)"
-    assert [made.news() for _round in range(4)] == [[silence], [], ["main1: line 1"], [silence]]
+    assert [made.unseen() for _round in range(4)] == [[silence], [], ["main1: line 1"], [silence]]
     monkeypatch.setattr(session_logs_info, "PATIENCE", -1.0)
-    assert made.news() == []
+    assert made.unseen() == []
     assert made.answering == []
 
 
 def test_a_log_that_cannot_be_read_says_why_once() -> None:
     unreadable = {"logs": [{"hostname": "main1", "state": "running", "text": "(its log cannot be read: no driver)\n"}]}
     made, _asked = rounds(a=[unreadable, unreadable])
-    assert [made.news(), made.news()] == [["main1: (its log cannot be read: no driver)"], []]
+    assert [made.unseen(), made.unseen()] == [["main1: (its log cannot be read: no driver)"], []]
 
 
 def container(hostname: str, agent: str, state: str = "running") -> Json:

@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent import devices
 from ansible_collections.cluster.compute.plugins.module_utils._agent.devices import divided, gid_types, rdma_ports
-from ansible_collections.cluster.compute.plugins.module_utils._agent.nvidia import Answer, Log, Seen, look, sizes
+from ansible_collections.cluster.compute.plugins.module_utils._agent.nvidia import Log, Seen, SmiOutput, look, sizes
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Gpu
 
 # https://docs.nvidia.com/datacenter/tesla/mig-user-guide/getting-started-with-mig.html
@@ -95,7 +95,7 @@ MIB = 1 << 20
 def seen(model: str = "a100_mig", listed: str = SPLIT, old: str = "", new: str = "") -> Seen:
     """What nvidia-smi says, with another text in the log of a model."""
     assert old in LOGS[model]
-    answers = {("-q", "-x"): Answer(0, LOGS[model].replace(old, new)), ("-L",): Answer(0, listed)}
+    answers = {("-q", "-x"): SmiOutput(0, LOGS[model].replace(old, new)), ("-L",): SmiOutput(0, listed)}
     found = look(MIG, lambda *asked: answers[asked])
     assert found
     return found

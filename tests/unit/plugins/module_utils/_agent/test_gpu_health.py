@@ -13,7 +13,7 @@ import pytest
 from hostile import Choices, changed_bytes, fuzzed
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent import gpu_health, nvidia
-from ansible_collections.cluster.compute.plugins.module_utils._agent.nvidia import Answer
+from ansible_collections.cluster.compute.plugins.module_utils._agent.nvidia import SmiOutput
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
     GREEN,
     RED,
@@ -64,7 +64,7 @@ def checked(model: str, text: str, tmp_path: Path, code: int = 0, kernel: str = 
     """The state and the reasons of each device that is not green."""
     kmsg = tmp_path / "kmsg"
     kmsg.write_text(kernel)
-    answers = {("-q", "-x"): Answer(code, text), ("-L",): Answer(0, LISTED)}
+    answers = {("-q", "-x"): SmiOutput(code, text), ("-L",): SmiOutput(0, LISTED)}
     seen = nvidia.look(DEVICES[model], lambda *asked: answers[asked])
     found = gpu_health.gpu_health(DEVICES[model], seen, str(kmsg), proc or str(tmp_path))
     assert [one.id for one in found] == DEVICES[model]
@@ -167,7 +167,7 @@ def test_the_fault_of_another_gpu_is_its_own(tmp_path: Path) -> None:
 
 
 def test_a_gpu_with_mig_is_used_only_through_its_mig_devices() -> None:
-    answers = {("-q", "-x"): Answer(0, LOGS["a100_mig"]), ("-L",): Answer(0, LISTED)}
+    answers = {("-q", "-x"): SmiOutput(0, LOGS["a100_mig"]), ("-L",): SmiOutput(0, LISTED)}
     devices = [A100[0], MIG[0], "0", "1"]
     found = gpu_health.gpu_health(devices, nvidia.look(devices, lambda *asked: answers[asked]), "/x", "/x")
     reason = ("MIG is enabled: only its MIG devices can be used",)
@@ -266,7 +266,7 @@ def test_without_a_log_every_gpu_is_red(code: int, text: str, reason: str, tmp_p
 def test_a_hostile_log_gives_a_verdict(choices: Choices) -> None:
     text = changed_bytes(LOGS["h100"].encode(), choices).decode("utf-8", "replace")
     found = gpu_health.gpu_health(
-        H100, nvidia.look(H100, lambda *asked: Answer(0, text)), "/nonexistent", "/nonexistent"
+        H100, nvidia.look(H100, lambda *asked: SmiOutput(0, text)), "/nonexistent", "/nonexistent"
     )
     assert [one.id for one in found] == list(H100)
     assert all("\n" not in reason and len(reason) < 200 for one in found for reason in one.reasons)
@@ -275,7 +275,7 @@ def test_a_hostile_log_gives_a_verdict(choices: Choices) -> None:
 def test_a_gpu_may_be_named_by_its_number(tmp_path: Path) -> None:
     text = with_fault("h100", "gpu_recovery_action", "Reset", 1)
     devices = ["1", "0", "AMD-0000:03:00.0"]
-    found = gpu_health.gpu_health(devices, nvidia.look(devices, lambda *asked: Answer(0, text)), "/x", str(tmp_path))
+    found = gpu_health.gpu_health(devices, nvidia.look(devices, lambda *asked: SmiOutput(0, text)), "/x", str(tmp_path))
     reset = ("the driver asks for the recovery action Reset",)
     assert found == [GpuHealth("1", RED, reset), GpuHealth("0", GREEN)]
 
@@ -286,7 +286,7 @@ def test_a_host_without_nvidia_smi_is_not_checked(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_host_without_nvidia_gpus_is_not_asked() -> None:
-    def never(*asked: str) -> Answer:
+    def never(*asked: str) -> SmiOutput:
         raise AssertionError("nvidia-smi takes seconds")
 
     assert nvidia.look(["AMD-0000:03:00.0"], never) is None
@@ -295,22 +295,22 @@ def test_a_host_without_nvidia_gpus_is_not_asked() -> None:
 @pytest.mark.parametrize(
     ("script", "answer"),
     [
-        ("echo $*; echo more >&2", Answer(0, "-q -x\nmore\n")),
-        ("echo broken; exit 9", Answer(9, "broken\n")),
-        ("exec sleep 60", Answer(-1, "nvidia-smi does not answer in 2 s")),
+        ("echo $*; echo more >&2", SmiOutput(0, "-q -x\nmore\n")),
+        ("echo broken; exit 9", SmiOutput(9, "broken\n")),
+        ("exec sleep 60", SmiOutput(-1, "nvidia-smi does not answer in 2 s")),
     ],
 )
 def test_nvidia_smi_may_fail_or_hang(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, answer: Answer
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, answer: SmiOutput
 ) -> None:
     program = tmp_path / "nvidia-smi"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     monkeypatch.setattr(nvidia.shutil, "which", lambda _name: str(program))
-    assert nvidia.ask("-q", "-x", patience=2) == answer
+    assert nvidia.run_smi("-q", "-x", patience=2) == answer
     assert nvidia.output_of("-q", "-x", patience=2) == ("" if answer.code else answer.text)
 
 
 @pytest.mark.parametrize("model", DEVICES)
 def test_a_log_names_the_driver(model: str) -> None:
-    assert re.fullmatch("[0-9]+[.][0-9.]+", nvidia.parse_log(Answer(0, LOGS[model])).driver)
+    assert re.fullmatch("[0-9]+[.][0-9.]+", nvidia.parse_log(SmiOutput(0, LOGS[model])).driver)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent import host
-from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.payloads import Limits
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.payloads import EngineLimits
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._worker import worker
 
@@ -70,7 +70,7 @@ def test_ports_that_listen(tmp_path: Path) -> None:
 def test_ports_are_published_in_the_family_in_which_the_controller_comes(
     connection: str, address: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host, "asking", lambda: 300)
+    monkeypatch.setattr(host, "client_pid", lambda: 300)
     write(tmp_path, "300/environ", "PATH=/bin\0")
     write(tmp_path, "300/status", "PPid:\t200\n")
     write(tmp_path, "200/environ", f"A=1\0SSH_CONNECTION={connection}\0" if connection else "")
@@ -139,7 +139,7 @@ def test_nothing_to_read(tmp_path: Path) -> None:
     assert host.gpu_nodes(nowhere) == []
     assert host.has_systemd(nowhere) is False
     assert host.swarm_cluster(nowhere) == ""
-    assert host.engine_limits("unix:///no/such.sock", nowhere) == Limits()
+    assert host.engine_limits("unix:///no/such.sock", nowhere) == EngineLimits()
 
 
 def test_gpu_nodes_are_the_numbered_ones(tmp_path: Path) -> None:
@@ -151,13 +151,18 @@ def test_gpu_nodes_are_the_numbered_ones(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("capabilities", "nofile", "memlock", "expected"),
     [
-        ("000001ffffffffff", "1", "1", Limits(1048576, -1)),
-        ("000001fffeffffff", "20000", "8388608", Limits(20000, 8388608)),
-        ("000001fffeffffff", "2000000", "unlimited", Limits(1048576, -1)),
+        ("000001ffffffffff", "1", "1", EngineLimits(1048576, -1)),
+        ("000001fffeffffff", "20000", "8388608", EngineLimits(20000, 8388608)),
+        ("000001fffeffffff", "2000000", "unlimited", EngineLimits(1048576, -1)),
     ],
 )
 def test_limits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capabilities: str, nofile: str, memlock: str, expected: Limits
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capabilities: str,
+    nofile: str,
+    memlock: str,
+    expected: EngineLimits,
 ) -> None:
     write(tmp_path, "pid", "77")
     write(tmp_path, "77/comm", "dockerd\n")
@@ -172,7 +177,7 @@ def test_a_process_that_is_not_an_engine_says_nothing(tmp_path: Path, monkeypatc
     write(tmp_path, "pid", "77")
     write(tmp_path, "77/comm", "systemd\n")
     monkeypatch.setattr(host, "PID_FILE", str(tmp_path / "pid"))
-    assert host.engine_limits("tcp://127.0.0.1:2375", str(tmp_path)) == Limits()
+    assert host.engine_limits("tcp://127.0.0.1:2375", str(tmp_path)) == EngineLimits()
 
 
 def test_cpus() -> None:
@@ -223,7 +228,7 @@ def test_a_path_that_does_not_answer_does_not_exist(tmp_path: Path, monkeypatch:
         return exists(path)
 
     monkeypatch.setattr(os.path, "exists", exists_late)
-    found = host.existing([str(tmp_path), "/stale", str(tmp_path / "none")], seconds=1.0)
+    found = host.existing_paths([str(tmp_path), "/stale", str(tmp_path / "none")], seconds=1.0)
     assert found == {str(tmp_path): True, "/stale": False, str(tmp_path / "none"): False}
 
 

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import UnreachableError
-from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.images import pull
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.images import pull_image
 from ansible_collections.cluster.compute.plugins.module_utils._agent.image_distribution import (
     Copies,
     by_architecture,
-    by_name,
     check_copies,
     distribution_message,
     plan_copies,
     plan_pulls,
     plan_reference_image,
+    reports_by_name,
     same,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
@@ -45,7 +45,7 @@ def image(agent: str, identity: str = "", **changes: Any) -> dict[str, Any]:
 
 
 def images(**ids: str) -> dict[str, Any]:
-    return by_name([image(agent, identity) for agent, identity in ids.items()])
+    return reports_by_name([image(agent, identity) for agent, identity in ids.items()])
 
 
 OLD = image("a", "old", made="2026-03-01T00:00:00+00:00", owner="alice", digests=[])
@@ -239,7 +239,7 @@ class Silent(Puller):
 def test_an_image_by_digest_is_pulled_by_exactly_that_digest() -> None:
     engine: Any = Puller()
     options = {"name": ASKED, "digests": [ASKED.replace("a" * 64, "e" * 64)], "progress": None}
-    assert pull(engine, {**options, "identity_token": "", "username": ""}, 1e12) == ""
+    assert pull_image(engine, {**options, "identity_token": "", "username": ""}, 1e12) == ""
     assert engine.asked == [("registry.example.org/team/train", "sha256:" + "a" * 64)]
     assert engine.resolved == ASKED
 
@@ -249,7 +249,7 @@ def test_a_registry_that_does_not_answer_is_given_up_before_the_pull(name: str) 
     """Also for the digest of another agent's image."""
     engine: Any = Silent()
     options = {"name": name, "digests": [ASKED], "progress": None, "identity_token": "", "username": ""}
-    assert "registry.example.org does not answer within 10 s" in pull(engine, options, 1e12)
+    assert "registry.example.org does not answer within 10 s" in pull_image(engine, options, 1e12)
     assert engine.asked == []
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._agent.devices import amd_use, parse_gpu_use, use_of
+from ansible_collections.cluster.compute.plugins.module_utils._agent.devices import amd_use, parse_gpu_use, use_of_gpu
 from ansible_collections.cluster.compute.plugins.module_utils._agent.measuring import (
     Groups,
     Reading,
-    measure,
+    measure_containers,
     parse_stats,
     use,
 )
@@ -71,7 +71,7 @@ class _Engine:
 
 def measured(root: Path, *answers: Json | None, ids: tuple[str, ...] = (X,)) -> dict[str, Json]:
     engine: Any = _Engine(*answers)
-    return measure(engine, ids, Groups(ids, str(root)), pause=0.0)
+    return measure_containers(engine, ids, Groups(ids, str(root)), pause=0.0)
 
 
 def test_containers_that_have_ended_and_engines_that_cannot_measure_are_left_out(tmp_path: Path) -> None:
@@ -152,4 +152,4 @@ def test_devices_of_amd_are_measured_by_the_kernel(tmp_path: Path) -> None:
 
 def test_a_container_has_the_use_of_its_own_devices() -> None:
     use = [{"id": "GPU-1", "percent": 37}, {"id": "GPU-2", "percent": 0}]
-    assert use_of([{"id": "GPU-2", "shares": 0.5}, {"id": "MIG-3", "shares": 1.0}], use) == use[1:]
+    assert use_of_gpu([{"id": "GPU-2", "shares": 0.5}, {"id": "MIG-3", "shares": 1.0}], use) == use[1:]

@@ -101,11 +101,13 @@ def test_a_container_whose_role_has_apps_says_how_they_are(
 
 def test_each_running_container_has_the_use_of_its_own_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = {"millicpus": 100, "memory": 2048}
-    monkeypatch.setattr(report, "measure", lambda _engine, running, *_others: dict.fromkeys(running[:2], counted))
+    monkeypatch.setattr(
+        report, "measure_containers", lambda _engine, running, *_others: dict.fromkeys(running[:2], counted)
+    )
     engine: Any = None
     use = [{"id": "GPU-1", "percent": 97}, {"id": "GPU-2", "percent": 0}]
     entries = [entry("a", "running", "GPU-2"), entry("b", "running"), entry("c", "running"), entry("d", "exited")]
-    found = {one["engine_id"]: one["measured"] for one in report.measured(engine, entries, use)}
+    found = {one["engine_id"]: one["measured"] for one in report.measured_use(engine, entries, use)}
     assert found == {"a": {**counted, "gpus": use[1:]}, "b": {**counted, "gpus": []}, "c": None, "d": None}
 
 

@@ -46,7 +46,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def join(engine: Joining, seconds: float) -> str:
-    return str(swarm.join(engine, "192.0.2.1", "token", "192.0.2.2", time.monotonic() + seconds)["state"])
+    return str(swarm.join_swarm(engine, "192.0.2.1", "token", "192.0.2.2", time.monotonic() + seconds)["state"])
 
 
 def test_joining_waits_for_an_engine_that_continues_in_the_background() -> None:
@@ -81,7 +81,7 @@ def test_a_node_that_another_command_removes_meanwhile_gets_no_role(monkeypatch:
     client = SimpleNamespace(nodes=lambda: next(listed), inspect_node=inspect_node)
     monkeypatch.setattr(engine, "_borrow", lambda: client)
     with pytest.raises(AbsentError, match="could not make node n2 a manager: node n2 not found"):
-        swarm.set_roles(engine, ["n2"], "manager", time.monotonic() + 600, check=False)
+        swarm.set_node_roles(engine, ["n2"], "manager", time.monotonic() + 600, check=False)
 
 
 def listed(state: str, name: str = "a2", address: str = "192.0.2.2") -> dict[str, Any]:

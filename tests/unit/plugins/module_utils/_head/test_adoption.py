@@ -19,7 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
-    Agent,
+    AgentStatus,
     HostNetwork,
     ObservedContainer,
 )
@@ -66,7 +66,7 @@ ADOPTED = [
 
 @pytest.mark.parametrize(("asked", "agents"), ADOPTED)
 def test_a_running_session_is_adopted_with_the_very_same_plan(
-    store: Store, lost_store: Store, asked: Request, agents: tuple[Agent, ...]
+    store: Store, lost_store: Store, asked: Request, agents: tuple[AgentStatus, ...]
 ) -> None:
     # Another session exists first, so that no value is the default.
     running(store, request(name="first", owner="bob"), agents[0])
@@ -95,7 +95,7 @@ def test_the_folders_of_the_policy_stay_with_a_session(store: Store, lost_store:
 @pytest.mark.parametrize(("asked", "agents"), ADOPTED)
 @pytest.mark.parametrize("rank", [0, 1])
 def test_an_adopted_session_is_repaired_to_the_same_plan(
-    store: Store, lost_store: Store, asked: Request, agents: tuple[Agent, ...], rank: int
+    store: Store, lost_store: Store, asked: Request, agents: tuple[AgentStatus, ...], rank: int
 ) -> None:
     if asked.size == 1:
         return

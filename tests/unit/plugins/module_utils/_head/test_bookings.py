@@ -18,7 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import capacity_left
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 
 A, B = agent("a"), agent("b")
 TRAIN = request(cluster_size=3)
@@ -97,7 +97,7 @@ def test_the_clock_of_an_agent_does_not_keep_what_this_store_has_launched(store:
         assert removable(store, at(carried_out([A], launched), 9000.0)) == (plan.session.id,)
 
 
-def at(agents: Iterable[Agent], created: float) -> tuple[Agent, ...]:
+def at(agents: Iterable[AgentStatus], created: float) -> tuple[AgentStatus, ...]:
     """The agents, whose clocks say that all containers were created at this time."""
     return tuple(
         replace(one, containers=tuple(replace(each, data={**each.data, "created": created}) for each in one.containers))

@@ -24,16 +24,16 @@ from ansible_collections.cluster.compute.plugins.module_utils._head import store
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import lock_holders
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import DamagedStoreError, Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, carry_out
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, apply_change
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import sample
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.fair_share import decayed_use
-from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import begin, keep_up
+from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import begin, maintain
 from ansible_collections.cluster.compute.plugins.module_utils._steps.sessions import list_all
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 
@@ -55,7 +55,7 @@ def recorded(path: Path, state: str, **fields: Any) -> Json:
         reached=("a",),
         holder={"user": "alice"},
     )
-    return carry_out(str(path.parent), state, change, check_mode=False)
+    return apply_change(str(path.parent), state, change, check_mode=False)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def path(tmp_path: Path) -> Path:
     folder = tmp_path / "state"
     store = Store(str(folder))
     with store.transaction():
-        store.add(Row(SESSION, "train", "alice", "default", states.RUNNING, plan=PLAN), 1.0, "launched")
+        store.add(SessionRecord(SESSION, "train", "alice", "default", states.RUNNING, plan=PLAN), 1.0, "launched")
     store.close()
     return folder / "sessions.db"
 
@@ -115,7 +115,7 @@ def test_a_damaged_row_stops_no_command_and_its_session_ends_by_its_labels(path:
     head = Head(str(path.parent))
     listed = list_all(head, owner="alice", ended=True)["sessions"]
     assert "train" in [session["name"] for session in listed]
-    keep_up(head, "alice", [], 30, "1G")
+    maintain(head, "alice", [], 30, "1G")
     with Store.opened(str(path.parent)) as store:
         assert launch(store, request(cluster_size=2), context(*AGENTS)).session.id == SESSION
     assert recorded(path, "terminating", name="train")["session"]["id"] == SESSION
@@ -249,7 +249,7 @@ def test_bytes_that_are_no_text_stop_no_command(path: Path, table: str, column: 
     listed = list_all(head, owner="alice", ended=True, samples=3600)
     assert len(listed["sessions"]) == 2
     json.dumps(listed)
-    keep_up(head, "alice", [], 30, "1G")
+    maintain(head, "alice", [], 30, "1G")
     assert begin(head, "alice", holder, 600)["begun"] == (column == "lease")
     with Store.opened(head.directory) as store:
         assert launch(store, request(name="other"), context(*AGENTS)).verdict == "placed"

@@ -17,12 +17,12 @@ from samples import SESSION, agent, carried_out, context, plan, request
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import RESTORED, adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide, note_degraded
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
-from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, carry_out
+from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, apply_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
-from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import keep_up
+from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import maintain
 from ansible_collections.cluster.compute.plugins.module_utils._steps.sessions import list_all
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 from ansible_collections.cluster.compute.plugins.module_utils._steps.store import usage
@@ -44,14 +44,14 @@ REPORTS = [
 def recorded(path: Path, state: str, name: str = "", session: str = "") -> Json:
     usual = {"owner": "alice", "reason": "", "result": "", "now": 2.0, "lease": 600.0, "holder": {"user": "alice"}}
     change = Change(id=session, name=name, agents=AGENTS, reached=("a",), **usual)  # type: ignore[arg-type]
-    return carry_out(str(path.parent), state, change, check_mode=False)
+    return apply_change(str(path.parent), state, change, check_mode=False)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """The file of a store with a running session."""
     with Store.opened(str(tmp_path)) as store:
-        store.add(Row(SESSION, "train", "alice", "default", states.RUNNING, plan=PLAN), 1.0, "launched")
+        store.add(SessionRecord(SESSION, "train", "alice", "default", states.RUNNING, plan=PLAN), 1.0, "launched")
     return tmp_path / "sessions.db"
 
 
@@ -171,7 +171,7 @@ def test_a_damaged_fence_stops_no_pass(path: Path) -> None:
     with Store.opened(head.directory) as store:
         for session in ("x", SESSION):
             store.execute("INSERT INTO fence VALUES ('a', ?, '')", (session,))
-    assert keep_up(head, "alice", REPORTS, 30, "1G")["fenced"] == {
+    assert maintain(head, "alice", REPORTS, 30, "1G")["fenced"] == {
         "a": {"sessions": [SESSION], "rejoins": False, "swarm": ""}
     }
 

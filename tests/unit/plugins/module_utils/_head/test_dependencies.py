@@ -16,12 +16,15 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance 
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import turns
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
+    AgentStatus,
+    ObservedContainer,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import QueueRules
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import STRICT, Policy
@@ -30,7 +33,9 @@ A = agent("a")
 PREP = request(name="prep", command="make data")
 
 
-def ask(store: Store, name: str, now: float = 1100.0, agents: tuple[Agent, ...] = (A,), **variables: object) -> Row:
+def ask(
+    store: Store, name: str, now: float = 1100.0, agents: tuple[AgentStatus, ...] = (A,), **variables: object
+) -> SessionRecord:
     return launch(store, request(name=name, command="train", **variables), context(*agents, now=now)).session
 
 
@@ -44,12 +49,14 @@ def end(store: Store, name: str, result: str, now: float = 1200.0, reason: str =
     store.change(row, states.TERMINATED, now, reason)
 
 
-def fitting(store: Store, now: float, agents: tuple[Agent, ...] = (A,), policy: Policy | None = None) -> list[str]:
+def fitting(
+    store: Store, now: float, agents: tuple[AgentStatus, ...] = (A,), policy: Policy | None = None
+) -> list[str]:
     found = decide(store, "alice", (), context(*agents, now=now, policy=policy or Policy()))
     return [row.name for row in found.fitting]
 
 
-def with_exit(plan: Plan, code: int | None) -> tuple[Agent, ...]:
+def with_exit(plan: Plan, code: int | None) -> tuple[AgentStatus, ...]:
     """The agent with the session's container, whose command has this exit code."""
     [found] = carried_out([A], plan)
     state: Json = {"exit_code": code, "oom_killed": False, "reason": "", "begun": True}
@@ -60,7 +67,7 @@ def with_exit(plan: Plan, code: int | None) -> tuple[Agent, ...]:
     return (replace(found, containers=tuple(changed(one) for one in found.containers)),)
 
 
-def last(store: Store, name: str) -> Row:
+def last(store: Store, name: str) -> SessionRecord:
     return store.select(name, "alice", ended=True)[-1]
 
 

@@ -13,7 +13,7 @@ import pytest
 from samples import SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._head import store as stores
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import FullStoreError, Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> str:
     made = plan(request())
     store = Store(path)
     with store.transaction():
-        store.add(Row(SESSION, "train", "alice", "default", states.RUNNING, plan=made), 1.0, "launched")
+        store.add(SessionRecord(SESSION, "train", "alice", "default", states.RUNNING, plan=made), 1.0, "launched")
     store.close()
     return path
 

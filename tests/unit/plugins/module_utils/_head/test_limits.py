@@ -17,7 +17,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
+    AgentStatus,
+    ObservedContainer,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import what_happened
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 from ansible_collections.cluster.compute.plugins.plugin_utils._output.lists import remarks
@@ -34,7 +37,7 @@ def running(store: Store, asked: Request = LIMITED) -> Plan:
     return decision.plan
 
 
-def ended(plan: Plan, *codes: int) -> Agent:
+def ended(plan: Plan, *codes: int) -> AgentStatus:
     """The agent once these containers have ended, in rank order, with these exit codes."""
     [found] = carried_out([A], plan)
     containers = list(found.containers)

@@ -17,18 +17,18 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance 
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_view import (
     finished_sessions,
-    healing_sessions,
+    sessions_to_repair,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import held_on
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import what_happened
 from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
-from ansible_collections.cluster.compute.plugins.plugin_utils._output.lists import state_of
+from ansible_collections.cluster.compute.plugins.plugin_utils._output.lists import state_column
 
 A, B = agent("a"), agent("b", gpus=["x"])
 WIDE = request(cluster_size=6, cluster_mode="multi-node")
@@ -48,7 +48,7 @@ def running(store: Store) -> Plan:
     return outcome.plan
 
 
-def listed(store: Store, *agents: Agent) -> Json:
+def listed(store: Store, *agents: AgentStatus) -> Json:
     (session,) = list_sessions(store.select(None, None, ended=True), agents)
     return session
 
@@ -108,8 +108,8 @@ def test_a_paused_container_is_no_loss(store: Store, on_failure: str) -> None:
     store.change(decision.session, states.RUNNING, 1005.0, "every container is verified")
     assert decision.plan is not None
     session = listed(store, *carried_out([A], decision.plan, states={"sub1": "paused"}))
-    assert (finished_sessions([session]), healing_sessions([session])) == ([], [])
-    assert (session["degraded"], state_of(session)) == ([], "RUNNING (paused)")
+    assert (finished_sessions([session]), sessions_to_repair([session])) == ([], [])
+    assert (session["degraded"], state_column(session)) == ([], "RUNNING (paused)")
     assert what_happened(session).startswith("sub1 on a is paused; `docker unpause` lets it go on")
 
 
@@ -129,8 +129,8 @@ def test_a_container_that_was_detached_is_repaired_and_ends_no_session(
         for one in there.containers
     ]
     session = listed(store, replace(there, containers=tuple(apart)))
-    assert (len(finished_sessions([session])), len(healing_sessions([session]))) == (0, heals)
-    assert (session["degraded"], state_of(session)) == (["sub1"], "RUNNING (degraded)")
+    assert (len(finished_sessions([session])), len(sessions_to_repair([session]))) == (0, heals)
+    assert (session["degraded"], state_column(session)) == (["sub1"], "RUNNING (degraded)")
     assert what_happened(session).startswith(
         "sub1 on a is not on the network of the session; run cluster_session.yml again"
     )

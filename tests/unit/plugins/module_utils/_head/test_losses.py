@@ -16,19 +16,19 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.listing impo
 from ansible_collections.cluster.compute.plugins.module_utils._head.losses import (
     decided,
     fenced_agents,
-    lift,
     losses,
     note_agents,
     silent_agents,
     to_clean,
+    unfence,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import LOST
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
@@ -37,7 +37,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._session.agreement
 A, B, C = (agent(name, cpus=2, node="node-" + name) for name in "abc")
 
 
-def silent(one: Agent) -> Agent:
+def silent(one: AgentStatus) -> AgentStatus:
     return replace(agent(one.name, 0, 0), reachable=False, swarm="")
 
 
@@ -63,15 +63,17 @@ def asked(**variables: Any) -> Request:
     ],
 )
 def test_what_becomes_of_a_session(
-    variables: Json, agents: tuple[Agent, ...], since: dict[str, float], row: Json, action: str
+    variables: Json, agents: tuple[AgentStatus, ...], since: dict[str, float], row: Json, action: str
 ) -> None:
     made = plan(asked(**variables), "aab")
-    rows = [Row("id", "train", "alice", "default", state="RUNNING", plan=made, **row)]
+    rows = [SessionRecord("id", "train", "alice", "default", state="RUNNING", plan=made, **row)]
     found = [(one.session.on_lost, gone) for _row, one, gone in decided(rows, agents, since, now=1000.0)]
     assert found == ([(action, ("b",))] if action else [])
 
 
-def lost(store: Store, wanted: Request, *rest: Agent, now: float = 2000.0) -> tuple[Plan, tuple[Agent, ...]]:
+def lost(
+    store: Store, wanted: Request, *rest: AgentStatus, now: float = 2000.0
+) -> tuple[Plan, tuple[AgentStatus, ...]]:
     """A session on a and b, of which b has been silent for long enough, and the reports now."""
     made = running(store, wanted, A, B)
     [up] = carried_out([A], made)
@@ -164,7 +166,7 @@ def test_an_agent_that_is_back_is_cleaned_and_does_not_count_before(store: Store
     assert to_clean(store, reports) == {}
     assert to_clean(store, now) == {"b": {"sessions": [made.session.id], "rejoins": True, "swarm": "swarm1"}}
     assert to_clean(store, (replace(back, swarm="swarm1"),))["b"]["rejoins"] is False
-    lift(store, "b", [made.session.id])
+    unfence(store, "b", [made.session.id])
     assert (to_clean(store, now), fenced_agents(store, made.session.id)) == ({}, [])
 
 
@@ -177,7 +179,7 @@ def test_a_fenced_agent_gets_nothing_of_the_session_before_it_is_clean(store: St
     reports = (up, silent(B), C)
     note_agents(store, reports, 1900.0)
     assert [one["action"] for one in losses(store, reports, "alice", 2000.0)] == ["stay"]
-    lift(store, "c", [first.session.id])
+    unfence(store, "c", [first.session.id])
     assert [one["action"] for one in losses(store, reports, "alice", 2000.0)] == ["relocate"]
 
 
@@ -236,7 +238,7 @@ def test_a_launch_and_a_return_note_the_node_that_the_swarm_must_have_lost(store
 
     running(store, asked(), A, replace(B, node="former"))
     assert nodes() == {"a": "node-a", "b": "former"}
-    lift(store, "b", [], "node-b")
+    unfence(store, "b", [], "node-b")
     assert nodes()["b"] == "node-b"
     launch(store, request(name="other"), context(A, replace(B, node="newer"), C, now=3000.0))
     assert nodes() == {"a": "node-a", "b": "newer", "c": "node-c"}

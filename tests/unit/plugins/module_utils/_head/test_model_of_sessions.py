@@ -22,14 +22,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from samples import agent, context, observed, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._head.losses import lift, losses, note_agents, to_clean
+from ansible_collections.cluster.compute.plugins.module_utils._head.losses import losses, note_agents, to_clean, unfence
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import removable
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Container, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import Limits, SitePolicy
 
@@ -128,7 +128,7 @@ class Sessions(RuleBasedStateMachine):
         note_agents(self.store, reports, self.now)
         for host, entry in to_clean(self.store, reports).items():
             self.removed(entry["sessions"], host)
-            lift(self.store, host, entry["sessions"])
+            unfence(self.store, host, entry["sessions"])
         for loss in losses(self.store, self.reports(), "alice", self.now):
             row = self.store.get(loss["id"])
             if loss["action"] == "relocate" and row is not None and row.request is not None:
@@ -196,10 +196,10 @@ class Sessions(RuleBasedStateMachine):
         found = self.engines[container.agent].get((session, container.id))
         return found[2] if found else ""
 
-    def reports(self) -> tuple[Agent, ...]:
+    def reports(self) -> tuple[AgentStatus, ...]:
         return tuple(self.report(name) for name in HOSTS)
 
-    def report(self, name: str) -> Agent:
+    def report(self, name: str) -> AgentStatus:
         if name in self.lost:
             return replace(agent(name, 0, 0), reachable=False, swarm="")
         found = self.engines[name]

@@ -15,7 +15,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent, ObservedContainer
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
+    AgentStatus,
+    ObservedContainer,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.plan import with_user_environment
 
@@ -34,7 +37,7 @@ def running(store: Store) -> Plan:
     return decision.plan
 
 
-def reported(plan: Plan, batch: dict[str, Any], **states: str) -> Agent:
+def reported(plan: Plan, batch: dict[str, Any], **states: str) -> AgentStatus:
     """The agent with the containers of the plan, and this state of the command."""
     [found] = carried_out([A], plan, states=states)
     main, *subs = found.containers

@@ -15,7 +15,7 @@ from samples import SESSION, request
 from ansible_collections.cluster.compute.plugins.module_utils._head import policy_file
 from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import write_document
 from ansible_collections.cluster.compute.plugins.module_utils._head.presence import presence
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import FILE, Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import STATE_DIR
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
@@ -31,7 +31,7 @@ def test_only_sessions_that_wait_or_run_count(tmp_path: Path) -> None:
     assert not folder.exists(), "nothing is created"
     store = Store(str(folder))
     with store.transaction(keep=True):
-        store.add(Row(SESSION, "train", "alice", "default", "PENDING", request=request()), 1.0, "")
+        store.add(SessionRecord(SESSION, "train", "alice", "default", "PENDING", request=request()), 1.0, "")
     assert presence(str(folder)) == {"sessions": 1, "policy": False}
     with store.transaction(keep=True):
         store.change(store.need(SESSION), "CANCELLED", 2.0, "")

@@ -26,8 +26,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance 
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import FILE, Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent, ObservedContainer
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report_rules import flaw
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
+    AgentStatus,
+    ObservedContainer,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report_rules import invalid_labels
 
 RECORDED = Path(__file__).parent / "recorded"
 TRAIN = "6513270e-269e-4d37-b2a7-4de452e6b438"
@@ -46,7 +49,7 @@ def recorded_store(tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
-def there(*hostnames: str) -> Agent:
+def there(*hostnames: str) -> AgentStatus:
     """The agent with these containers of the session train, from their labels alone."""
     listed = [
         {"Id": "e" * 64, "Labels": LABELS[hostname], "State": "running", "Created": 1000} for hostname in hostnames
@@ -56,7 +59,7 @@ def there(*hostnames: str) -> Agent:
 
 
 def test_recorded_labels_are_valid() -> None:
-    assert [flaw(labels) for labels in LABELS.values()] == ["", "", ""]
+    assert [invalid_labels(labels) for labels in LABELS.values()] == ["", "", ""]
 
 
 def test_recorded_sessions_are_listed(recorded_store: Store) -> None:

@@ -16,7 +16,7 @@ from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import is_lost
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import begin
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import VERSION, Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import VERSION, SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import FILE, Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
@@ -28,7 +28,7 @@ SESSION = PLAN.session.id
 def running(folder: Path, change: Callable[[Json], None]) -> Store:
     """The store with a session that runs, whose plan another release has changed."""
     store = Store(str(folder))
-    row = Row(SESSION, "train", "alice", "default", "PENDING", request=request())
+    row = SessionRecord(SESSION, "train", "alice", "default", "PENDING", request=request())
     with store.transaction(keep=True):
         store.add(row, 1.0, "")
         row.plan = PLAN
@@ -69,7 +69,7 @@ def test_what_another_release_has_written_stays(change: Callable[[Json], None], 
 
 def test_a_session_that_waits_again_has_no_plan(tmp_path: Path) -> None:
     store = Store(str(tmp_path))
-    row = Row(SESSION, "train", "alice", "default", "PENDING", request=request())
+    row = SessionRecord(SESSION, "train", "alice", "default", "PENDING", request=request())
     with store.transaction(keep=True):
         store.add(row, 1.0, "")
         row.plan = PLAN
@@ -97,7 +97,7 @@ def test_a_lease_of_a_time_that_cannot_be_holds_nothing(tmp_path: Path) -> None:
         assert begin(store, "alice", holder, wrong, 600) is None
         assert begin(store, "alice", {"machine": "b", "pid": 9}, 1e9, 600) is None
         assert begin(store, "alice", holder, 1e9 + 1, 600) == {"machine": "b", "pid": 9}
-    row = Row(SESSION, "train", "alice", "default", "RUNNING")
+    row = SessionRecord(SESSION, "train", "alice", "default", "RUNNING")
     for lease, lost in ((1e9 + 600, False), (wrong, True), (1e9 - 1, True)):
         row.lease = lease
         assert is_lost(row, 1e9) is lost

@@ -14,7 +14,7 @@ from samples import SESSION, agent, context, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Requester, Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Requester, SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
@@ -26,7 +26,7 @@ LARGE = request(cpus=64, owner="bob")
 ALICE = Requester(1001, "alice")
 
 
-def waiting(store: Store) -> Row:
+def waiting(store: Store) -> SessionRecord:
     row = store.find("train", "bob")
     assert row is not None
     return row
@@ -102,7 +102,7 @@ def test_only_the_login_that_requested_a_session_makes_images_of_it(
 ) -> None:
     """A name of an owner proves nothing: any login of the head may write it."""
     with Store.opened(str(tmp_path)) as store:
-        row = Row(SESSION, "train", "bob", "default", "PENDING", request=LARGE)
+        row = SessionRecord(SESSION, "train", "bob", "default", "PENDING", request=LARGE)
         store.add(row, 1.0, "")
         if requester:
             store.note_requester(row, requester)

@@ -16,7 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent, HostNetwork
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus, HostNetwork
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import (
     ConflictError,
     InputError,
@@ -36,7 +36,7 @@ def ends(store: Store, plan: Plan, state: str, reason: str = "") -> None:
     make_change(store, state, change)
 
 
-def up(plan: Plan) -> tuple[Agent, ...]:
+def up(plan: Plan) -> tuple[AgentStatus, ...]:
     return carried_out([A], plan)
 
 
@@ -136,7 +136,7 @@ def test_a_session_on_the_network_of_hosts_grows_to_no_port_that_another_keeps(s
     assert [one.agent for one in grown.containers] == ["a", "c"]
 
 
-def spread() -> tuple[Agent, ...]:
+def spread() -> tuple[AgentStatus, ...]:
     """Agents of a Swarm with room for one container each."""
     return tuple(agent(name, cpus=1) for name in "abcd")
 

@@ -12,7 +12,7 @@ from samples import agent, carried_out, context, request
 from store_sessions import plan_of, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_view import healing_sessions
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_view import sessions_to_repair
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.restarts import RESTARTED, restart_turn
 
@@ -92,4 +92,4 @@ def test_a_pass_waits_for_the_turn(changes: dict[str, Any], heals: bool) -> None
         "terminate_when_done": False,
         "containers": [{"hostname": "sub1", "state": "exited", "exit_code": 137}],
     }
-    assert bool(healing_sessions([{**ill, **changes}])) is heals
+    assert bool(sessions_to_repair([{**ill, **changes}])) is heals

@@ -19,7 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs im
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import adopt, expired, removable, retire
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import note_degraded
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Requester, Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Requester, SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
@@ -33,7 +33,7 @@ A = agent("a")
 
 def ended(store: Store, name: str, changed: float, state: str = states.CANCELLED) -> str:
     identity = str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
-    row = Row(identity, name, "alice", "default", states.PENDING, request=request(name=name))
+    row = SessionRecord(identity, name, "alice", "default", states.PENDING, request=request(name=name))
     store.add(row, changed - 1, "requested")
     if state != states.PENDING:
         store.change(row, state, changed, "over")
@@ -131,7 +131,7 @@ def test_the_step_removes_sessions_and_logs_and_records_a_sample(tmp_path: Path,
     store.close()
     kept(folder, old, 10, 1.0)
     asked: Json = {"keep_days": 90, "keep_logs": "4g", "owner": "alice", "agents": []}
-    queue.keep_up(Head(str(folder), check_mode), **asked)
+    queue.maintain(Head(str(folder), check_mode), **asked)
     assert (folder / old).exists() == check_mode
     with Store.opened(str(folder), read_only=True) as after:
         assert (after.get(old) is not None) == check_mode

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_view import healing_sessions
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_view import sessions_to_repair
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 
 DOWN, UP = ({"name": "web", "state": state, "exit_code": 3} for state in ("failed", "ready"))
@@ -39,4 +39,4 @@ LOST = {
     ],
 )
 def test_a_session_heals_if_it_asks_for_it_and_can(changes: Json, heals: bool) -> None:
-    assert bool(healing_sessions([{**LOST, **changes}])) is heals
+    assert bool(sessions_to_repair([{**LOST, **changes}])) is heals

@@ -18,7 +18,7 @@ from store_sessions import memory_store
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
@@ -66,7 +66,7 @@ class Queue:
     refused: set[str] = field(default_factory=set)
     ends: dict[str, float] = field(default_factory=dict)
 
-    def newest(self, name: str) -> Row:
+    def newest(self, name: str) -> SessionRecord:
         return self.store.select(name, "alice", ended=True)[-1]
 
     def has_succeeded(self, name: str) -> bool:
@@ -104,7 +104,7 @@ class Queue:
             self.refused.add(name)
             assert any(self.cannot_succeed(other) for other in self.others(name))
 
-    def take(self, row: Row, now: float) -> None:
+    def take(self, row: SessionRecord, now: float) -> None:
         """A session that was placed runs: it is not early."""
         if row.state != states.PREPARING:
             return

@@ -19,7 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder
     Folder,
     desired,
     engine_group,
-    provide,
+    provide_directory,
     state_dir,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
@@ -52,7 +52,7 @@ def test_every_user_has_the_same_store(monkeypatch: pytest.MonkeyPatch, wanted: 
 def test_provisioning_shares_the_folder_and_the_store(folder: Path) -> None:
     umask = os.umask(0o077)
     try:
-        provide(str(folder), desired(str(folder), GROUP))
+        provide_directory(str(folder), desired(str(folder), GROUP))
         Store(str(folder)).close()
     finally:
         os.umask(umask)
@@ -67,7 +67,7 @@ def test_a_private_store_of_an_earlier_release_is_shared_with_all_in_it(folder: 
     (folder / LOGS).mkdir(mode=0o700)
     (folder / LOGS / "main1.log").touch(mode=0o600)
     (folder / "sessions.db-journal").touch(mode=0o600)
-    provide(str(folder), desired(str(folder), GROUP))
+    provide_directory(str(folder), desired(str(folder), GROUP))
     assert rights(folder / LOGS) == (0o2770, GROUP)
     for name in ("sessions.db", "sessions.db-journal", LOGS + "/main1.log"):
         assert rights(folder / name) == (0o660, GROUP)
@@ -80,7 +80,7 @@ def test_sharing_follows_no_link(tmp_path: Path, folder: Path) -> None:
     folder.mkdir(mode=0o700)
     (folder / "sessions.db").symlink_to(secret)
     os.link(secret, folder / "sessions.db-journal")
-    provide(str(folder), Folder("2770", GROUP))
+    provide_directory(str(folder), Folder("2770", GROUP))
     with pytest.raises(StateError, match="cannot be opened"):
         Store(str(folder))
     assert rights(secret) == (0o600, 0)

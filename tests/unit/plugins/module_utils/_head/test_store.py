@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from samples import exactly, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import NotFoundError, StateError
@@ -30,8 +30,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "state"
 
 
-def row(name: str = "train", owner: str = "alice", state: str = states.PENDING, **fields: Any) -> Row:
-    return Row("id-%s-%s" % (owner, name), name, owner, "default", state, **{"request": ASKED, **fields})
+def row(name: str = "train", owner: str = "alice", state: str = states.PENDING, **fields: Any) -> SessionRecord:
+    return SessionRecord("id-%s-%s" % (owner, name), name, owner, "default", state, **{"request": ASKED, **fields})
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -106,7 +106,7 @@ def test_a_name_is_unique_among_live_sessions_of_an_owner(store: Store) -> None:
     first = row()
     store.add(first, 1.0, "")
     store.add(row(owner="bob"), 1.0, "")
-    again = Row("another", "train", "alice", "default", "PENDING")
+    again = SessionRecord("another", "train", "alice", "default", "PENDING")
     with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"), store.transaction():
         store.add(again, 2.0, "")
     assert store.get("another") is None

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from samples import SESSION, exactly
 
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import NotFoundError, StateError
@@ -31,15 +31,15 @@ PATHS = {
 }
 
 
-def session(store: Store, state: str) -> Row:
-    row = Row(SESSION, "train", "alice", "default", "PENDING", holder={"pid": 42}, lease=1600.0)
+def session(store: Store, state: str) -> SessionRecord:
+    row = SessionRecord(SESSION, "train", "alice", "default", "PENDING", holder={"pid": 42}, lease=1600.0)
     store.add(row, 1000.0, "requested")
     for after in PATHS[state]:
         store.change(row, after, 1001.0, "on its way")
     return row
 
 
-def change(store: Store, what: str, **fields: Any) -> tuple[str, Row | None]:
+def change(store: Store, what: str, **fields: Any) -> tuple[str, SessionRecord | None]:
     blank = Change(id=SESSION, name="", owner="", reason="", result="", now=2000.0, lease=600.0, holder=BOB)
     return make_change(store, what, replace(blank, **fields))
 

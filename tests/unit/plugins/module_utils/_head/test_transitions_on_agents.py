@@ -16,17 +16,17 @@ from samples import agent, carried_out, context, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 
 BOB = {"host": "controller", "user": "bob", "pid": 7, "start": "2"}
 
 
-def change(store: Store, what: str, **fields: Any) -> tuple[str, Row | None]:
+def change(store: Store, what: str, **fields: Any) -> tuple[str, SessionRecord | None]:
     blank = Change(id="id", name="", owner="", reason="", result="", now=2000.0, lease=600.0, holder=BOB)
     return make_change(store, what, replace(blank, **fields))
 
@@ -59,7 +59,7 @@ def test_the_lease_of_an_end_covers_the_grace_of_the_containers(store: Store) ->
     assert store.need(row.id).lease == 2000.0 + 3600 + 600
 
 
-def adopted(store: Store, tmp_path: Path) -> tuple[Row, tuple[Agent, ...]]:
+def adopted(store: Store, tmp_path: Path) -> tuple[SessionRecord, tuple[AgentStatus, ...]]:
     lost = Store(str(tmp_path / "lost"))
     outcome = launch(lost, WIDE, context(A, B))
     lost.close()
@@ -88,7 +88,7 @@ def test_a_session_of_a_lost_store_is_ended_from_its_labels(store: Store, tmp_pa
     ids=["both are asked", "one is left out", "neither holds a container", "nothing is known of another"],
 )
 def test_what_an_adopted_session_may_have_left_is_named(
-    store: Store, tmp_path: Path, seen: Callable[[tuple[Agent, ...]], tuple[Agent, ...]], reason: str
+    store: Store, tmp_path: Path, seen: Callable[[tuple[AgentStatus, ...]], tuple[AgentStatus, ...]], reason: str
 ) -> None:
     row, there = adopted(store, tmp_path)
     change(store, "terminating", id=row.id, agents=there)

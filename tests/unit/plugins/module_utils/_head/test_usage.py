@@ -16,7 +16,7 @@ from store_sessions import row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_view import time_left, without_private
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import available, held_on, list_owners, sample
@@ -111,8 +111,8 @@ def test_others_see_neither_environment_nor_scripts_of_a_waiting_session(store: 
     assert seen["request"]["millicpus"] == 99000
 
 
-def add(store: Store, name: str, created: float, *changes: str) -> Row:
-    row = Row(f"id-{name}", name, "alice", "default", states.PENDING, created=created)
+def add(store: Store, name: str, created: float, *changes: str) -> SessionRecord:
+    row = SessionRecord(f"id-{name}", name, "alice", "default", states.PENDING, created=created)
     store.add(row, created, "")
     for state in changes:
         store.change(row, state, created + 1, "")

@@ -13,7 +13,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.errors imp
     EngineError,
     InputError,
     LibraryError,
-    visible,
+    escape_control,
     visible_lines,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import (
@@ -62,7 +62,7 @@ def test_a_container_without_its_secrets_says_so() -> None:
     ],
 )
 def test_control_characters_are_visible(written: str, shown: str) -> None:
-    assert visible(written) == shown
+    assert escape_control(written) == shown
 
 
 def test_an_error_shows_them() -> None:

@@ -17,8 +17,8 @@ import pytest
 from ansible_collections.cluster.compute.plugins.module_utils._shared import subprocess_call
 from ansible_collections.cluster.compute.plugins.module_utils._shared.subprocess_call import (
     SilentError,
+    call_with_timeout,
     existing,
-    within,
 )
 
 
@@ -36,17 +36,17 @@ def test_examples() -> None:
 
 @pytest.mark.parametrize("value", [None, True, "x" * 100000, {"a": [1, 2]}])
 def test_the_value_of_a_call_in_time(value: Any) -> None:
-    assert within(lambda: value) == value
+    assert call_with_timeout(lambda: value) == value
 
 
 def test_an_error_of_the_system_is_the_error_of_the_call() -> None:
     with pytest.raises(PermissionError, match="Permission denied"):
-        within(raise_error)
+        call_with_timeout(raise_error)
 
 
 def test_a_call_that_does_not_return_is_left() -> None:
     with pytest.raises(SilentError):
-        within(never, 0.1)
+        call_with_timeout(never, 0.1)
 
 
 def test_a_call_has_no_stream_of_its_parent(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_call_has_no_stream_of_its_parent(tmp_path: Path) -> None:
     with (tmp_path / "file").open("w") as file:
         inherited = os.dup(file.fileno())
         os.set_inheritable(inherited, True)
-        links = within(lambda: [os.readlink(f"/proc/self/fd/{name}") for name in list_open()])
+        links = call_with_timeout(lambda: [os.readlink(f"/proc/self/fd/{name}") for name in list_open()])
         os.close(inherited)
     assert set(links[:3]) == {"/dev/null"}
     assert not [link for link in links if str(tmp_path) in link]

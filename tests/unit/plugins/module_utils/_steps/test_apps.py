@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.apps import Apps, AppStatus
 from ansible_collections.cluster.compute.plugins.module_utils._steps import apps
-from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import AgentHandle
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_repair_does_not_wait_for_an_app_that_was_removed(
     monkeypatch.setattr(Apps, "listed", lambda _apps: {"Id": "1", "Mounts": []})
     monkeypatch.setattr(Apps, "read", lambda _apps, _path, *_most: index)
     monkeypatch.setattr(Apps, "wait", wait)
-    connected: Any = Agent("a1", "unix:///nowhere")
-    monkeypatch.setattr(Agent, "connect", lambda *_arguments: None)
+    connected: Any = AgentHandle("a1", "unix:///nowhere")
+    monkeypatch.setattr(AgentHandle, "connect", lambda *_arguments: None)
     apps.ready(connected, "00000000-0000-4000-8000-000000000000", ["web", "lab"], 5)
     assert asked == waits

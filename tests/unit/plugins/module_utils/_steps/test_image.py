@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._steps import image
-from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import AgentHandle
 
 FOREIGN = {"Id": "sha256:other", "Config": {"Labels": None}}
 
@@ -20,10 +20,10 @@ def test_a_copy_takes_no_name_from_an_image_of_others(monkeypatch: pytest.Monkey
     """The agent can have got an image of that name since the commit has looked."""
     loaded: list[Any] = []
     monkeypatch.setattr(
-        image.images, "describe", lambda *_parts: {"present": True, "id": "sha256:other", "content": ""}
+        image.images, "describe_image", lambda *_parts: {"present": True, "id": "sha256:other", "content": ""}
     )
-    monkeypatch.setattr(image.images, "load", lambda _engine, options: loaded.append(options))
+    monkeypatch.setattr(image.images, "load_image", lambda _engine, options: loaded.append(options))
     monkeypatch.setattr(image.commits.CommitEngine, "image", lambda _engine, _name: FOREIGN)
     with pytest.raises(StateError, match="has an image team/train:2 that is not of a session of alice"):
-        image.load(Agent("a1", ""), "team/train:2", "/tmp/archive", "sha256:new", owner="alice")
+        image.load(AgentHandle("a1", ""), "team/train:2", "/tmp/archive", "sha256:new", owner="alice")
     assert loaded == []

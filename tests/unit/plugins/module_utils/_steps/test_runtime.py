@@ -19,7 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.errors imp
     StateError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._steps import runtime
-from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import AgentHandle
 
 REFERENCE = {"Config": {"Labels": {"cluster.compute.image": "0123"}}, "RootFS": {"Layers": ["sha256:a"]}}
 
@@ -53,7 +53,7 @@ def examined(
     monkeypatch.setattr(runtime.Engine, "info", info)
     monkeypatch.setattr(runtime.Engine, "image", lambda _engine, _name: image)
     monkeypatch.setattr(runtime.Engine, "volumes", lambda _engine, _label: [])
-    return runtime.examine(Agent("a1", "unix:///nowhere.sock"), ["docker"], **params)
+    return runtime.examine(AgentHandle("a1", "unix:///nowhere.sock"), ["docker"], **params)
 
 
 def test_an_engine_with_the_image_and_without_the_runtime(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

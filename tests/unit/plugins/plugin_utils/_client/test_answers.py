@@ -21,7 +21,7 @@ GIVEN = [
 
 
 def test_every_line_has_the_name_of_its_container() -> None:
-    assert answers.report(GIVEN, "prefixed") == [
+    assert answers.report_answers(GIVEN, "prefixed") == [
         "main1: one",
         "main1: two",
         "sub1: (7 bytes before this are left out)",
@@ -30,7 +30,7 @@ def test_every_line_has_the_name_of_its_container() -> None:
 
 
 def test_a_block_for_each_container() -> None:
-    blocks = answers.report(GIVEN, "grouped")
+    blocks = answers.report_answers(GIVEN, "grouped")
     assert blocks[:3] == ["── main1 (exit code 0)", "one", "two"]
     assert blocks[-1] == "── sub2 (no connection: refused)"
 

@@ -10,7 +10,7 @@ from samples import PUBLIC_KEY, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.container_files import (
     ImageContents,
-    container_entries,
+    file_entries,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.rootfs import Tree
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
@@ -25,7 +25,7 @@ def authorized(made: Plan, identity: Identity) -> list[list[str]]:
     bundle, found = make_bundle(made, identity, made.containers), []
     for container in made.containers:
         contents = ImageContents(Tree(lambda _path: None))
-        entries = container_entries(bundle, container, made.session, {"PATH": "/bin"}, contents)
+        entries = file_entries(bundle, container, made.session, {"PATH": "/bin"}, contents)
         [entry] = [one for one in entries if one.path == "/etc/cluster-compute/authorized_keys"]
         found.append((entry.content or b"").decode().splitlines())
     return found

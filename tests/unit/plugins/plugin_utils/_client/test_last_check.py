@@ -21,16 +21,16 @@ DAMAGED_TIME = json.dumps({"agents": AGENTS, "unfit": {}, "unguarded": [], "time
 
 def test_it_is_kept_privately_and_read_again(tmp_path: Path) -> None:
     base = tmp_path / "own"
-    assert last_check.write(str(base), AGENTS, UNFIT, UNGUARDED) == ""
-    assert last_check.write(str(base), AGENTS, UNFIT, UNGUARDED) == ""
+    assert last_check.write_last_check(str(base), AGENTS, UNFIT, UNGUARDED) == ""
+    assert last_check.write_last_check(str(base), AGENTS, UNFIT, UNGUARDED) == ""
     assert (base / last_check.NAME).stat().st_mode & 0o777 == 0o600
     assert [path.name for path in base.iterdir()] == [last_check.NAME]
-    assert last_check.read(str(base), AGENTS, 60) == {"unfit": UNFIT, "unguarded": UNGUARDED, "age": "0 s"}
+    assert last_check.read_last_check(str(base), AGENTS, 60) == {"unfit": UNFIT, "unguarded": UNGUARDED, "age": "0 s"}
 
 
 def test_it_counts_for_some_of_the_agents(tmp_path: Path) -> None:
-    last_check.write(str(tmp_path), AGENTS, UNFIT, UNGUARDED)
-    assert last_check.read(str(tmp_path), {"agent1": "192.0.2.1"}, 60) == {
+    last_check.write_last_check(str(tmp_path), AGENTS, UNFIT, UNGUARDED)
+    assert last_check.read_last_check(str(tmp_path), {"agent1": "192.0.2.1"}, 60) == {
         "unfit": {},
         "unguarded": UNGUARDED,
         "age": "0 s",
@@ -46,18 +46,18 @@ def test_it_counts_for_some_of_the_agents(tmp_path: Path) -> None:
     ],
 )
 def test_it_does_not_count_for_other_agents_or_later(tmp_path: Path, agents: dict[str, str], age: float) -> None:
-    last_check.write(str(tmp_path), AGENTS, UNFIT, UNGUARDED)
-    assert last_check.read(str(tmp_path), agents, age) is None
+    last_check.write_last_check(str(tmp_path), AGENTS, UNFIT, UNGUARDED)
+    assert last_check.read_last_check(str(tmp_path), agents, age) is None
 
 
 def test_an_old_one_does_not_count(tmp_path: Path) -> None:
-    last_check.write(str(tmp_path), AGENTS, UNFIT, UNGUARDED)
+    last_check.write_last_check(str(tmp_path), AGENTS, UNFIT, UNGUARDED)
     file = tmp_path / last_check.NAME
     document = json.loads(file.read_text())
     file.write_text(json.dumps({**document, "time": document["time"] - 61}))
-    assert last_check.read(str(tmp_path), AGENTS, 60) is None
+    assert last_check.read_last_check(str(tmp_path), AGENTS, 60) is None
     file.write_text(json.dumps({**document, "time": document["time"] + 3600}))
-    assert last_check.read(str(tmp_path), AGENTS, 60) is None
+    assert last_check.read_last_check(str(tmp_path), AGENTS, 60) is None
 
 
 @pytest.mark.parametrize(
@@ -66,24 +66,24 @@ def test_an_old_one_does_not_count(tmp_path: Path) -> None:
 )
 def test_a_damaged_one_does_not_count(tmp_path: Path, content: str) -> None:
     (tmp_path / last_check.NAME).write_text(content)
-    assert last_check.read(str(tmp_path), AGENTS, 60) is None
+    assert last_check.read_last_check(str(tmp_path), AGENTS, 60) is None
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     other = tmp_path / "other"
-    last_check.write(str(other), AGENTS, UNFIT, UNGUARDED)
+    last_check.write_last_check(str(other), AGENTS, UNFIT, UNGUARDED)
     (tmp_path / last_check.NAME).symlink_to(other / last_check.NAME)
-    assert last_check.read(str(tmp_path), AGENTS, 60) is None
+    assert last_check.read_last_check(str(tmp_path), AGENTS, 60) is None
 
 
 def test_a_file_of_another_user_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    last_check.write(str(tmp_path), AGENTS, UNFIT, UNGUARDED)
+    last_check.write_last_check(str(tmp_path), AGENTS, UNFIT, UNGUARDED)
     user: Any = last_check.os.geteuid() + 1
     monkeypatch.setattr(last_check.os, "geteuid", lambda: user)
-    assert last_check.read(str(tmp_path), AGENTS, 60) is None
+    assert last_check.read_last_check(str(tmp_path), AGENTS, 60) is None
 
 
 def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    warning = last_check.write(str(tmp_path / "file"), AGENTS, UNFIT, UNGUARDED)
+    warning = last_check.write_last_check(str(tmp_path / "file"), AGENTS, UNFIT, UNGUARDED)
     assert warning == f"The result of the check cannot be kept in {tmp_path}/file: File exists."

@@ -19,9 +19,9 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._client.request_ca
     ENDED_FOLDER,
     FOLDER,
     MOST_ENDED,
-    EndedFolders,
     KeptRequests,
     NotRequestedError,
+    StaleSessionDirs,
 )
 
 PATH = "~/keys/token"
@@ -77,11 +77,11 @@ def test_a_session_that_this_controller_has_not_requested_is_left_alone(stored: 
 def test_the_requests_of_another_user_are_refused_before_a_session_is_placed(
     kept: KeptRequests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert EndedFolders.of(kept.base, check=False).option() == {"folders": [SESSION]}
+    assert StaleSessionDirs.of(kept.base, check=False).option() == {"folders": [SESSION]}
     other = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: other)
     with pytest.raises(ComputeError, match="belongs to another user; set session_artifacts to another directory"):
-        EndedFolders.of(kept.base, check=False)
+        StaleSessionDirs.of(kept.base, check=False)
 
 
 @pytest.mark.parametrize("session", ["../train/identity", "", None, "x" * 36])

@@ -16,7 +16,7 @@ import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.vault import VaultLib, VaultSecret
 
-from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.secrets import Delivery
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.secrets import SecretFiles
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Secret, User
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils._client.secret_values import (
@@ -86,7 +86,7 @@ def test_an_encrypted_value_of_earlier_releases_of_ansible_is_a_string() -> None
 def test_a_container_gets_files_for_the_user_and_the_variables_for_pid_1(tmp_path: Path) -> None:
     wanted = [Secret("token", environment="TOKEN"), Secret("key")]
     made = delivery(wanted, {"token": (STRANGE + "\n").encode(), "key": b"\0"})
-    assert Delivery.from_text(made.to_text()) == made
+    assert SecretFiles.from_text(made.to_text()) == made
     assert STRANGE not in repr(made)
     assert made.set_env.startswith('"TOKEN=it')
     with tarfile.open(fileobj=io.BytesIO(made.archive(User(uid=7, gid=8)))) as tar:

@@ -247,7 +247,7 @@ def test_the_result_is_kept_except_in_check_mode(is_check_mode: bool, tmp_path: 
 @pytest.mark.parametrize("name", ["findings.json", ""])
 def test_a_file_that_is_written_is_a_change(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     variables = {"check_file": name and str(tmp_path / name), "check_format": "table"}
-    monkeypatch.setattr(agent_check_info, "checked", lambda *_arguments: {"variables": variables})
+    monkeypatch.setattr(agent_check_info, "checked_variables", lambda *_arguments: {"variables": variables})
     result = conduct(World(check=True), artifacts=str(tmp_path))
     assert (result["changed"], list(tmp_path.iterdir())) == (bool(name), [])
 

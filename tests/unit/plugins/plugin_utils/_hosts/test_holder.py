@@ -19,8 +19,8 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._hosts import hold
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.holder import (
     _machine,
     _started,
-    holder,
-    is_gone,
+    has_exited,
+    lease_owner,
     login,
 )
 
@@ -35,7 +35,7 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_the_holder_is_the_process_that_ansible_playbook_is() -> None:
-    other = holder()
+    other = lease_owner()
     assert other == {
         "host": socket.gethostname(),
         "machine": HERE,
@@ -44,7 +44,7 @@ def test_the_holder_is_the_process_that_ansible_playbook_is() -> None:
         "start": _started(os.getppid()),
     }
     assert other["start"]
-    assert not is_gone(other)
+    assert not has_exited(other)
 
 
 def test_the_login_is_an_owner() -> None:
@@ -60,34 +60,34 @@ def test_an_account_without_a_name_is_an_owner(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_living_process_is_not_gone(process: subprocess.Popen[bytes]) -> None:
-    assert not is_gone({"machine": HERE, "pid": process.pid, "start": _started(process.pid)})
+    assert not has_exited({"machine": HERE, "pid": process.pid, "start": _started(process.pid)})
 
 
 def test_an_ended_process_is_gone(process: subprocess.Popen[bytes]) -> None:
     other = {"machine": HERE, "pid": process.pid, "start": _started(process.pid)}
     process.kill()
     process.wait()
-    assert is_gone(other)
+    assert has_exited(other)
 
 
 def test_another_process_of_the_same_number_is_another_process(process: subprocess.Popen[bytes]) -> None:
-    assert is_gone({"machine": HERE, "pid": process.pid, "start": "1"})
+    assert has_exited({"machine": HERE, "pid": process.pid, "start": "1"})
 
 
 @pytest.mark.parametrize(
     "other", [{}, {"machine": "elsewhere", "pid": 2**22, "start": "1"}, {"pid": 2**22, "start": "1"}]
 )
 def test_nothing_is_known_of_other_machines(other: dict[str, object]) -> None:
-    assert not is_gone(other)
+    assert not has_exited(other)
 
 
 @pytest.mark.parametrize("pid", [0, -1, None])
 def test_a_holder_without_a_process_is_not_certain_to_be_gone(pid: object) -> None:
-    assert not is_gone({"machine": HERE, "pid": pid, "start": "1"})
+    assert not has_exited({"machine": HERE, "pid": pid, "start": "1"})
 
 
 def test_a_process_that_may_not_be_looked_at_is_not_gone(process: subprocess.Popen[bytes], monkeypatch: Any) -> None:
     """With /proc mounted with hidepid, another user's process cannot be distinguished from a later process with the same ID."""
     other = {"machine": HERE, "pid": process.pid, "start": _started(process.pid)}
     monkeypatch.setattr(_holder, "_started", lambda _pid: "")
-    assert not is_gone(other)
+    assert not has_exited(other)

@@ -21,7 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.codec impo
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.rules import check_notify
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts import notification, notification_sender
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.record import record
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.record import record_session
 
 ROW: Json = {
     "id": "3614fdf3-0e04-4a4b-8a4e-000000000000",
@@ -140,7 +140,7 @@ def test_a_sender_that_cannot_be_started_fails_nothing(monkeypatch: pytest.Monke
     """A launch would be undone because of it."""
     monkeypatch.setattr("sys.executable", str(tmp_path / "gone"))
     play = conducted({"session.record": {"changed": True, "session": ROW}}, session_notify="true")
-    assert record(play, "running", id="uuid")["session"] == ROW
+    assert record_session(play, "running", id="uuid")["session"] == ROW
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
@@ -149,7 +149,7 @@ def test_a_record_notifies_of_its_session_and_of_others_that_have_ended(tmp_path
     path = tmp_path / "got"
     answer = {"changed": True, "session": ROW, "ended": [other]}
     play = conducted({"session.record": answer}, check=check_mode, session_notify=f"cat >>{path}")
-    record(play, "running", id="uuid")
+    record_session(play, "running", id="uuid")
     if check_mode:
         assert not path.exists()
         return

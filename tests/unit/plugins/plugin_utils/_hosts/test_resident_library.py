@@ -117,7 +117,7 @@ def test_an_archive_is_not_unpacked_through_a_link(
         return str(made)
 
     monkeypatch.setattr(tempfile, "mkdtemp", swapped)
-    payload_cache.leave(str(archive), str(tmp_path / "base/x"))
+    payload_cache.install(str(archive), str(tmp_path / "base/x"))
     assert list(victim.iterdir()) == []
 
 

@@ -26,7 +26,7 @@ from steps_on_a_host import Host, eventually, run_module
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._worker import module as _module
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts import worker_client
-from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.results import explained
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.results import with_failure_message
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import report_options
 
 MODULE = """
@@ -37,12 +37,12 @@ def answer(request):
     word = request["options"]["params"].get("word")
     if word == "die":
         os.kill(os.getpid(), signal.SIGKILL)
-    login = {"asking": worker.asking(), "engine": os.environ.get("DOCKER_HOST"), "lost": os.environ.get("PYTHONPATH")}
+    login = {"asking": worker.client_pid(), "engine": os.environ.get("DOCKER_HOST"), "lost": os.environ.get("PYTHONPATH")}
     said = {**login, "word": word, "pid": os.getpid(), "parent": os.getppid(), "check": request["check"], "diff": request["diff"]}
     return said, word != "fail"
 
 worker.IDLE = float(sys.argv[2])
-worker.stay(answer, worker.own_directory(sys.argv[1]))
+worker.daemonize(answer, worker.own_directory(sys.argv[1]))
 """
 CONNECTS = """
 import json, socket, sys
@@ -70,7 +70,7 @@ else:
             %(fails)s = refuse
         return pid
     os.fork = fork
-worker.stay(lambda _request: ({}, True), sys.argv[1])
+worker.daemonize(lambda _request: ({}, True), sys.argv[1])
 print("the result")
 """
 PLACED = "session.place"
@@ -192,7 +192,7 @@ def test_a_module_that_has_failed_or_has_read_secrets_does_not_stay(
     secrets: Json, result: Json, stays: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left: list[str] = []
-    monkeypatch.setattr(_module, "stay", lambda _answer, directory, *_prepare: left.append(directory))
+    monkeypatch.setattr(_module, "daemonize", lambda _answer, directory, *_prepare: left.append(directory))
     params = {"stays": "/tmp/x", "secrets": secrets}
     ended = {"exit_json": lambda **_result: None, "fail_json": lambda **_result: None}
     module: Any = SimpleNamespace(params=params, check_mode=False, _diff=False, **ended)
@@ -201,7 +201,7 @@ def test_a_module_that_has_failed_or_has_read_secrets_does_not_stay(
     # The same for a process that starts from the files of a module.
     left.clear()
     asked, spec = {"options": {"secrets": secrets}, "check": False, "diff": False}, {"secrets": {"type": "dict"}}
-    _module.go_on(asked, spec, lambda _params, _check: dict(result), "/tmp/x", lambda: None)
+    _module.serve_once(asked, spec, lambda _params, _check: dict(result), "/tmp/x", lambda: None)
     assert bool(left) == stays
 
 
@@ -259,14 +259,14 @@ def test_another_python_has_a_process_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_copy_that_dies_is_a_failure_that_names_the_host_and_the_step(base: Path) -> None:
-    failure = explained(asked(base, word="die"), PLACED, "node1")
+    failure = with_failure_message(asked(base, word="die"), PLACED, "node1")
     assert (failure["failed"], failure["failure"]["where"]) == (True, "node1")
     assert failure["msg"].startswith("node1: step session.place ended without a result (a banner)")
 
 
 @pytest.mark.parametrize("said", ["", "no JSON", "[1]", '"text"', "{", '{"a": 1} and more'])
 def test_an_answer_that_is_no_result_is_a_failure_of_the_host(said: str, tmp_path: Path) -> None:
-    failure = explained(asked(tmp_path, host=Hostile(tmp_path, said)), PLACED, "node1")
+    failure = with_failure_message(asked(tmp_path, host=Hostile(tmp_path, said)), PLACED, "node1")
     assert (failure["failed"], failure["failure"]["code"], failure["failure"]["where"]) == (
         True,
         "unreachable",

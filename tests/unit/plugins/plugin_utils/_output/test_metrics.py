@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from openmetrics import parsed
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
-from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import visible
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import escape_control
 from ansible_collections.cluster.compute.plugins.plugin_utils._output.metrics import METRICS, PREFIX, metrics_text
 
 ROOT = Path(__file__).resolve().parents[5]
@@ -195,8 +195,10 @@ def test_a_hostile_name_stays_inside_its_label(name: str) -> None:
     text = metrics_text(listed({**SESSION, "name": name, "owner": name}, agents=({**AGENT, "name": name},)))
     text.encode()
     series = parsed(text)
-    assert series[PREFIX + "session_cpus"] == {(("owner", visible(name)), ("session", visible(name))): 1.5}
-    assert series[PREFIX + "agent_up"] == {(("agent", visible(name)),): 1}
+    assert series[PREFIX + "session_cpus"] == {
+        (("owner", escape_control(name)), ("session", escape_control(name))): 1.5
+    }
+    assert series[PREFIX + "agent_up"] == {(("agent", escape_control(name)),): 1}
 
 
 @given(st.lists(st.text(st.characters(), max_size=20), min_size=2, max_size=2))

@@ -14,12 +14,12 @@ from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import SessionError
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch import run_to_the_end
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import Asked, Placed
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import Launch, LaunchSpec
 
 
 def test_the_end_after_a_command_is_about_its_own_session(tmp_path: Path) -> None:
     """The user may have ended the session meanwhile, and launched another of the same name."""
-    asked = Asked(
+    asked = LaunchSpec(
         request(command="train", on_failure="terminate"), {"session_wait_result": True, "session_launch_timeout": 600}
     )
     made = plan(asked.request)
@@ -35,14 +35,14 @@ def test_the_end_after_a_command_is_about_its_own_session(tmp_path: Path) -> Non
     }
     play = conducted(script, main.agent, session_artifacts=str(tmp_path))
     with pytest.raises(SessionError, match="main1"):
-        run_to_the_end(play, Placed(asked, {"outcome": "placed"}), made)
+        run_to_the_end(play, Launch(asked, {"outcome": "placed"}), made)
     ends = [one for one in changes_of(play) if one["state"] == "terminating"]
     assert [one["id"] for one in ends] == [made.session.id]
 
 
 def test_a_result_that_another_command_has_recorded_counts(tmp_path: Path) -> None:
     """PID 1 has ended the session, and that command has removed main1 before this one has seen the exit code."""
-    asked = Asked(
+    asked = LaunchSpec(
         request(command="train", terminate_when_done=True), {"session_wait_result": True, "session_launch_timeout": 600}
     )
     made = plan(asked.request)
@@ -56,4 +56,4 @@ def test_a_result_that_another_command_has_recorded_counts(tmp_path: Path) -> No
         "session.record": {"changed": False, "session": {**row, "result": "SUCCESS"}, "remove": [], "waiting": 0},
     }
     play = conducted(script, made.main.agent, session_artifacts=str(tmp_path))
-    run_to_the_end(play, Placed(asked, {"outcome": "placed"}), made)
+    run_to_the_end(play, Launch(asked, {"outcome": "placed"}), made)

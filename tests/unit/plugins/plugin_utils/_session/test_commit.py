@@ -18,7 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.errors imp
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.variable import COMMIT
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.conductor import StepError
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import commit as conductor
-from ansible_collections.cluster.compute.plugins.plugin_utils._variables.request_variables import checked
+from ansible_collections.cluster.compute.plugins.plugin_utils._variables.request_variables import checked_variables
 
 DOCUMENT: Json = {
     "session": {"id": "the-id", "name": "train", "owner": "alice"},
@@ -56,8 +56,8 @@ class World:
         }.get(verb, {})
 
     def commit(self) -> Json:
-        settings = checked(self.play.action, self.play.task_vars, COMMIT)["variables"]
-        return conductor.commit(self.play, settings)
+        settings = checked_variables(self.play.action, self.play.task_vars, COMMIT)["variables"]
+        return conductor.commit_container(self.play, settings)
 
     def changes(self) -> list[tuple[str, str]]:
         changing = ("image.commit", "image.load", "image.export")

@@ -11,21 +11,21 @@ import pytest
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.deployment import (
     image_is_settled,
     lease_seconds,
-    lost_agents,
     network_host,
     network_patience,
+    unreachable_agents,
 )
 
 BRIDGE = plan(request(cluster_size=2))
 OVERLAY = plan(request(cluster_size=3), "bbc")
 
 
-def status(name: str, **fields: Any) -> Agent:
-    known = Agent(name, swarm="swarm1", image="reference", image_id="sha256:1")
+def status(name: str, **fields: Any) -> AgentStatus:
+    known = AgentStatus(name, swarm="swarm1", image="reference", image_id="sha256:1")
     return replace(known, **fields)
 
 
@@ -38,17 +38,17 @@ def test_a_status_is_read_from_a_report() -> None:
         "image": {"reference": "env:1", "present": True, "id": "sha256:1", "made": "2026-03-01", "owner": "alice"},
     }
     image = {"image": "env:1", "image_id": "sha256:1", "image_made": "2026-03-01", "image_owner": "alice"}
-    assert Agent.from_json(report) == Agent("a", group="default,gpu", swarm="swarm1", manager=True, **image)
+    assert AgentStatus.from_json(report) == AgentStatus("a", group="default,gpu", swarm="swarm1", manager=True, **image)
 
 
 def test_an_image_that_an_agent_lacks_has_no_id() -> None:
     report = {"name": "a", "image": {"reference": "env:1", "present": False, "id": "sha256:1"}}
-    assert Agent.from_json(report).image_id == ""
+    assert AgentStatus.from_json(report).image_id == ""
 
 
 def test_the_report_of_a_host_that_cannot_be_reached_is_enough() -> None:
     report = {"name": "a", "group": "default", "reachable": False, "reason": "timed out"}
-    assert Agent.from_json(report) == Agent("a", reachable=False, reason="timed out")
+    assert AgentStatus.from_json(report) == AgentStatus("a", reachable=False, reason="timed out")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_lost_agent_shortens_the_removal_of_networks(
     unreachable: str, failed: str, lost: tuple[str, ...], patience: int
 ) -> None:
     statuses = [status(name, reachable=name not in unreachable) for name in "abc"]
-    assert lost_agents(statuses, failed) == lost
+    assert unreachable_agents(statuses, failed) == lost
     assert network_patience(lost) == patience
     assert network_patience(lost, has_waited=True) == 3
 
@@ -128,7 +128,7 @@ def test_a_lost_agent_shortens_the_removal_of_networks(
     ],
 )
 def test_an_image_is_settled_when_all_agents_of_the_session_have_the_same(
-    pull: str, statuses: list[Agent], is_settled: bool
+    pull: str, statuses: list[AgentStatus], is_settled: bool
 ) -> None:
     assert image_is_settled(OVERLAY, statuses, pull) is is_settled
 
@@ -147,7 +147,9 @@ def test_an_image_is_settled_when_all_agents_of_the_session_have_the_same(
         ({"grace": 3600}, [status("a")], 4200),
     ],
 )
-def test_a_lease_covers_all_that_a_launch_may_wait_for(variables: Json, statuses: list[Agent], seconds: int) -> None:
+def test_a_lease_covers_all_that_a_launch_may_wait_for(
+    variables: Json, statuses: list[AgentStatus], seconds: int
+) -> None:
     wanted = request(**{"bootstrap_timeout": 30, "pull_timeout": 1000, "grace": 0, **variables})
     assert lease_seconds(wanted, statuses, launch_timeout=600) == seconds
 

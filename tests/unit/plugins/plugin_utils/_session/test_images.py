@@ -13,11 +13,15 @@ from conducted import conducted, options_of
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import images
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.images import Wanted, check_exist, distribute
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import Asked, Placed
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.images import (
+    ImageTarget,
+    check_exist,
+    distribute,
+)
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import Launch, LaunchSpec
 
 NAME = "train:2"
 
@@ -60,7 +64,7 @@ def play(ids: Json, pulled: Json | None = None, check: bool = False) -> Any:
 
 def done(play: Any, **more: Any) -> list[tuple[str, str]]:
     """The hosts and the modules that change something."""
-    distribute(play, Wanted(NAME, needing=["a", "b"], asked=play.names, variable="session_image", **more))
+    distribute(play, ImageTarget(NAME, needing=["a", "b"], asked=play.names, variable="session_image", **more))
     return [(host, name) for host, name, _options in play.asked if name != "image.describe"]
 
 
@@ -119,7 +123,7 @@ def test_agents_of_two_architectures_get_an_image_of_their_own_each() -> None:
     arm = {"architecture": "aarch64", "host": "aarch64"}
     own, lacking = {**image("c", "2"), **arm}, {**image("b"), "host": "aarch64"}
     run = play({"a": {"image": image("a", "1")}, "b": {"image": lacking}, "c": {"image": own}, "d": ""})
-    distribute(run, Wanted(NAME, needing=["a", "b", "d"], asked=run.names, pull="never"))
+    distribute(run, ImageTarget(NAME, needing=["a", "b", "d"], asked=run.names, pull="never"))
     loads = [(host, params["image_id"]) for host, name, params in run.asked if name == "image.load"]
     assert loads == [("d", "1"), ("b", "2")]
     assert run.lines == ["Image train:2: copied from a to d (100b)", "Image train:2: copied from c to b (100b)"]
@@ -146,7 +150,7 @@ def test_an_image_of_a_role_that_exists_nowhere_is_refused_before_another_is_pul
         return {"image": image(host, reason="no such image." if host in refusing else "")}
 
     run = conducted({"image.describe": has, "image.ask": asked}, "a", "b", inventory={"localhost": {}})
-    both = [Wanted(name, needing=["a", "b"], asked=["a", "b"], pull=pull) for name in (NAME, "own:1")]
+    both = [ImageTarget(name, needing=["a", "b"], asked=["a", "b"], pull=pull) for name in (NAME, "own:1")]
     if message:
         with pytest.raises(InputError) as raised:
             check_exist(run, both)
@@ -163,6 +167,8 @@ def test_an_image_of_a_role_that_exists_nowhere_is_refused_before_another_is_pul
 )
 def test_a_repair_never_fetches_a_newer_image(pull: str, outcome: str, effective: str) -> None:
     asked = request(pull=pull)
-    placed = Placed(Asked(asked), {"outcome": outcome}, agents=[Agent("a"), Agent("b", reachable=False)])
-    [wanted] = Wanted.of_session(play({"a": ""}), placed, plan(asked, "a"))
+    placed = Launch(
+        LaunchSpec(asked), {"outcome": outcome}, agents=[AgentStatus("a"), AgentStatus("b", reachable=False)]
+    )
+    [wanted] = ImageTarget.of_session(play({"a": ""}), placed, plan(asked, "a"))
     assert (wanted.pull, wanted.asked, wanted.rivals) == (effective, ["a"], ["a"])

@@ -88,7 +88,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_a_wrong_format_is_refused_before_any_host_is_asked() -> None:
     play = conducted({}, "a", policy_format="yaml")
     with pytest.raises(InputError, match="policy_format: 'yaml': must be one of: table, json"):
-        listing.policy(play, {})
+        listing.list_policy(play, {})
     assert play.asked == []
 
 
@@ -96,20 +96,20 @@ def test_a_wrong_format_is_refused_before_any_host_is_asked() -> None:
     ("form", "lines"), [("table", ["NAME", "alice"]), ("csv", ["name", "alice"]), ("json", ["[", "    {"])]
 )
 def test_the_use_of_resources_has_a_format(form: str, lines: list[str]) -> None:
-    assert listing.usage(conducted({"store.usage": USED}, "a", usage_format=form), {})["lines"][:2] == lines
+    assert listing.list_usage(conducted({"store.usage": USED}, "a", usage_format=form), {})["lines"][:2] == lines
 
 
 def test_a_file_with_the_use_of_resources_takes_the_place_of_the_output(tmp_path: Path) -> None:
     path = tmp_path / "use.csv"
     play = conducted({"store.usage": USED}, "a", usage_format="csv", usage_file=str(path))
-    assert (listing.usage(play, {})["lines"], path.read_bytes()) == ([], b"name\r\nalice\r\n")
-    assert listing.usage(play, {})["changed"] is False
+    assert (listing.list_usage(play, {})["lines"], path.read_bytes()) == ([], b"name\r\nalice\r\n")
+    assert listing.list_usage(play, {})["changed"] is False
 
 
 @pytest.mark.parametrize(("variables", "month"), [({}, None), ({"usage_month": "2026-11"}, "2026-11")])
 def test_the_head_is_asked_for_a_month(variables: Json, month: str | None) -> None:
     play = conducted({"store.usage": USED}, "a", **variables)
-    listing.usage(play, {})
+    listing.list_usage(play, {})
     [asked] = options_of(play, "store.usage")
     assert asked["month"] == month
 
@@ -118,7 +118,7 @@ def test_the_head_is_asked_for_a_month(variables: Json, month: str | None) -> No
 def test_a_month_of_another_form_is_refused_before_any_host_is_asked(month: Any) -> None:
     play = conducted({}, "a", usage_month=month)
     with pytest.raises(InputError) as refused:
-        listing.usage(play, {})
+        listing.list_usage(play, {})
     assert refused.value.message == f"usage_month: {month!r}: must be a month of UTC, as in 2026-11."
     assert play.asked == []
 
@@ -136,7 +136,7 @@ def test_the_newest_session_of_a_name() -> None:
     play = conducted(
         {"report.collect": {"agent": {"name": "a"}}, "sessions.list_all": found}, "a", session_name="train"
     )
-    assert listing.newest(play)["session"] == SHOWN
+    assert listing.newest_row(play)["session"] == SHOWN
     [asked] = options_of(play, "sessions.list_all")
     assert (asked["name"], asked["ended"], asked["logs"]) == ("train", True, True)
 
@@ -157,4 +157,4 @@ def test_a_session_or_container_that_does_not_exist_is_refused(sessions: list[Js
     script = {"report.collect": {"agent": {"name": "a"}}, "sessions.list_all": {**LISTED, "sessions": sessions}}
     named = {"session_" + name: value for name, value in given.items()}
     with pytest.raises(InputError, match=exactly(message)):
-        listing.newest(conducted(script, "a", session_name="train", **named))
+        listing.newest_row(conducted(script, "a", session_name="train", **named))

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
-from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import visible
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import escape_control
 from ansible_collections.cluster.compute.plugins.plugin_utils._output.page import page_of
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.listing import sessions_page
 
@@ -152,8 +152,8 @@ def test_a_text_comes_back_as_text(few: Json, texts: list[str]) -> None:
     changed = [{**waiting, "name": text, "owner": text} for text in texts]
     reader = _Reader(sessions_page(page_of({**few, "sessions": changed})))
     shown = [attributes["data-owner"] for tag, attributes in reader.elements if "data-row" in attributes]
-    assert shown == [visible(text) for text in texts]
-    assert [text for text in texts if visible(text) not in reader.text] == []
+    assert shown == [escape_control(text) for text in texts]
+    assert [text for text in texts if escape_control(text) not in reader.text] == []
 
 
 def test_the_files_of_the_page_close_no_element() -> None:

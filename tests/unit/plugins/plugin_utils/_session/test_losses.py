@@ -14,7 +14,7 @@ from conducted import conducted, options_of
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.losses import clean, fence
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.losses import clean_up, fence_nodes
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Reports
 
 FIRST, SECOND, THIRD = (f"{number:08}-0000-4000-8000-000000000000" for number in range(3))
@@ -48,7 +48,7 @@ def cleaning(containers: Json, now: Json = BACK) -> Any:
 
 def test_an_agent_that_is_back_is_cleaned_before_it_joins_and_before_it_counts() -> None:
     play = cleaning({"changed": True})
-    clean(play, reports(), {"b": {"sessions": [FIRST], "rejoins": True, "swarm": "c1"}})
+    clean_up(play, reports(), {"b": {"sessions": [FIRST], "rejoins": True, "swarm": "c1"}})
     assert [(host, step) for host, step, _args in play.asked] == [
         ("a", "queue.fenced"),
         ("b", "containers.absent"),
@@ -68,7 +68,7 @@ def test_an_agent_that_is_back_is_cleaned_before_it_joins_and_before_it_counts()
 def test_no_agent_leaves_its_swarm_because_the_store_says_so(swarm: Json) -> None:
     play, found = cleaning({"changed": True}), reports()
     found.agents[1]["engine"] = {"swarm": {**swarm, "cluster_id": "c1"}}
-    clean(play, found, {"b": {"sessions": [FIRST], "rejoins": True, "swarm": "c1"}})
+    clean_up(play, found, {"b": {"sessions": [FIRST], "rejoins": True, "swarm": "c1"}})
     assert [step for _host, step, _args in play.asked] == ["queue.fenced", "containers.absent", "queue.cleaned"]
 
 
@@ -79,7 +79,7 @@ def test_a_session_that_another_controller_has_moved_back_meanwhile_keeps_its_co
     now: Json, removed: list[list[str]]
 ) -> None:
     play = cleaning({"changed": True}, now)
-    clean(play, reports(), {"b": {"sessions": [FIRST, SECOND], "rejoins": True, "swarm": "c1"}})
+    clean_up(play, reports(), {"b": {"sessions": [FIRST, SECOND], "rejoins": True, "swarm": "c1"}})
     assert [options["sessions"] for options in options_of(play, "containers.absent")] == removed
     assert options_of(play, "containers.stopped") == options_of(play, "swarm.leave") == []
     assert options_of(play, "queue.cleaned") == [{"agent": "b", "sessions": one, "node": ""} for one in removed]
@@ -87,20 +87,20 @@ def test_a_session_that_another_controller_has_moved_back_meanwhile_keeps_its_co
 
 def test_a_host_that_is_no_agent_of_the_play_is_left_alone() -> None:
     play = cleaning({"changed": True})
-    clean(play, reports(), {"database": {"sessions": [FIRST], "rejoins": True, "swarm": "c1"}})
+    clean_up(play, reports(), {"database": {"sessions": [FIRST], "rejoins": True, "swarm": "c1"}})
     assert play.asked == []
 
 
 def test_an_agent_that_cannot_be_cleaned_stays_fenced() -> None:
     play = cleaning({"failed": True, "msg": "b: the engine does not answer.", "failure": {"code": "engine"}})
-    clean(play, reports(), {"b": {"sessions": [FIRST], "rejoins": True, "swarm": "c1"}})
+    clean_up(play, reports(), {"b": {"sessions": [FIRST], "rejoins": True, "swarm": "c1"}})
     assert [step for _host, step, _args in play.asked] == ["queue.fenced", "containers.absent"]
     assert "What sessions have left on b was not removed: b: the engine does not answer." in play.warnings[0]
 
 
 def test_a_manager_that_answers_fences() -> None:
     play = conducted({"swarm.fence": {}}, "a", "b")
-    fence(play, reports(), LOST)
+    fence_nodes(play, reports(), LOST)
     assert play.asked == [("a", "swarm.fence", {"nodes": {"b": "node-b"}, "swarm_id": "c1", "removes": True})]
 
 
@@ -114,22 +114,22 @@ def two_swarms() -> Reports:
 def test_only_the_swarm_of_a_lost_agent_says_that_it_is_lost() -> None:
     """A manager of another Swarm has never heard of the node, which may run."""
     play = conducted({"swarm.fence": {}}, "a", "b", "c")
-    fence(play, two_swarms(), LOST)
+    fence_nodes(play, two_swarms(), LOST)
     assert [host for host, _step, _options in play.asked] == ["c"]
     for lost, answering in ((LOST, reports(cluster_id="other")), ({**LOST, "swarms": {"b": ""}}, two_swarms())):
         with pytest.raises(StateError, match=r"^The managers that answer are of another Swarm than the lost host"):
-            fence(play, answering, lost)
+            fence_nodes(play, answering, lost)
     # Of the only Swarm that there is, the manager says whether it has known the node.
-    fence(play, reports(), {**LOST, "swarms": {}})
+    fence_nodes(play, reports(), {**LOST, "swarms": {}})
     assert [(host, options["swarm_id"]) for host, _step, options in play.asked] == [("c", "c1"), ("a", "")]
 
 
 def test_an_agent_joins_its_own_swarm_again() -> None:
     play = cleaning({"changed": True})
-    clean(play, two_swarms(), BACK)
+    clean_up(play, two_swarms(), BACK)
     assert [host for host, step, _args in play.asked if step == "swarm.describe"] == ["c"]
     play = cleaning({"changed": True})
-    clean(play, reports(cluster_id="other"), BACK)
+    clean_up(play, reports(cluster_id="other"), BACK)
     assert "No manager of its Swarm answers: run `docker swarm leave --force` there" in play.warnings[0]
 
 
@@ -140,9 +140,9 @@ def test_without_a_manager_no_session_moves_unless_a_person_knows_that_its_conta
     with pytest.raises(
         StateError, match=r"^No manager of a Swarm answers to confirm that the lost host is down"
     ) as caught:
-        fence(play, reports(manager=False), loss)
+        fence_nodes(play, reports(manager=False), loss)
     assert ("session_relocate_unfenced" in caught.value.message) is not shared
     # Addresses on an overlay belong to the Swarm, whatever a person knows.
     with pytest.raises(StateError) if shared else nullcontext():
-        fence(play, reports(manager=False), loss, unfenced=True)
+        fence_nodes(play, reports(manager=False), loss, unfenced=True)
     assert play.asked == []

@@ -16,7 +16,7 @@ import pytest
 from conducted import changes_of, conducted, options_of
 from samples import SESSION, exactly, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Row
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import (
     ComputeError,
@@ -34,16 +34,16 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._client.request_ca
 from ansible_collections.cluster.compute.plugins.plugin_utils._client.session_dir import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.holder import _machine
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import place as placing
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.place import place, shown
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import Asked, Placed
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Avoided, Reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.place import place_session, show_place
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import Launch, LaunchSpec
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Exclusions, Reports
 
 ASKED = request(cluster_size=2, environment={"A": "<% rank %>"})
 
 
 def answer(outcome: str, **fields: Any) -> Json:
     made = plan(ASKED)
-    row = Row(made.session.id, "Train-X", "alice", "default", "PENDING", plan=made).to_json()
+    row = SessionRecord(made.session.id, "Train-X", "alice", "default", "PENDING", plan=made).to_json()
     answer = {
         "outcome": outcome,
         "session": {**row, "holder": fields.pop("holder", None)},
@@ -71,10 +71,10 @@ def asking(*answers: Any, folder: Path, **more: Any) -> Any:
 
 def ask(
     play: Any, asked: Request = ASKED, agents: list[Json] | None = None, queued: str = "", **settings: Any
-) -> Placed:
+) -> Launch:
     usual = {"launch_timeout": 600, "queue_policy": "backfill", "queue_age_bound": 3600, "wait": 0, **settings}
     named = {"session_" + name: value for name, value in usual.items()}
-    return place(play, Asked(asked, named, queued=queued), Reports(agents or AGENTS), Avoided())
+    return place_session(play, LaunchSpec(asked, named, queued=queued), Reports(agents or AGENTS), Exclusions())
 
 
 @pytest.mark.parametrize("outcome", ["placed", "repair", "running"])
@@ -93,7 +93,7 @@ def test_people_learn_what_is_decided(outcome: str, deploys: bool, tmp_path: Pat
     play = asking(answer(outcome), folder=tmp_path)
     placed = ask(play)
     enter = f"Enter it: ssh -F {tmp_path}/Train-X/ssh_config main1"
-    assert (placed.deploys, shown(play, placed)[-1]) == (
+    assert (placed.deploys, show_place(play, placed)[-1]) == (
         deploys,
         enter if deploys else "Session Train-X is PENDING: because.",
     )
@@ -223,7 +223,7 @@ def test_the_command_line_replaces_what_a_waiting_session_keeps(
     asked = request(cluster_size=2, pull="never", bootstrap_timeout=7)
     play = asking(answer("placed"), folder=tmp_path)
     settings = {"session_launch_timeout": 600}
-    placed = place(play, Asked(asked, settings, takes_variables=takes), Reports(AGENTS), Avoided())
+    placed = place_session(play, LaunchSpec(asked, settings, takes_variables=takes), Reports(AGENTS), Exclusions())
     used = placed.asked.request
     expected = (90 if takes else asked.verify_timeout, "never", 7)
     assert (used.verify_timeout, used.pull, used.bootstrap_timeout) == expected

@@ -22,8 +22,8 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._client.request_ca
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.holder import login
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import queue
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import reports as reporting
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch import Launched
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import Placed
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch import LaunchResult
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import Launch
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.queue import follow_up, make_pass
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Reports
 
@@ -83,22 +83,22 @@ def passing(
     def queue_pass(_host: str, args: Json) -> Json:
         return {**usual, **(rounds.pop(0) if args["verb"] == "decide" else {})}
 
-    def launched(_play: Any, asked: Any, found: Reports) -> Launched:
+    def launched(_play: Any, asked: Any, found: Reports) -> LaunchResult:
         launches.append(asked)
         reports.append(found)
         if asked.request.name in fails:
             raise SessionError(f"Session {asked.request.name} was not launched: why.")
-        return Launched(Placed(asked, decision or {}, plan(asked.request, names[-1])), True)
+        return LaunchResult(Launch(asked, decision or {}, plan(asked.request, names[-1])), True)
 
     reports: list[Reports] = []
     launches: list[Any] = []
     monkeypatch.setattr(queue, "launch", launched)
-    monkeypatch.setattr(queue, "checked", lambda *_arguments: {"variables": dict(SETTINGS)})
+    monkeypatch.setattr(queue, "checked_variables", lambda *_arguments: {"variables": dict(SETTINGS)})
     script = {
         "queue": queue_pass,
         "report.collect": lambda host, _args: {"agent": {"name": host, "reachable": True}},
         "sessions.list_all": {"sessions": []},
-        "queue.keep_up": {},
+        "queue.maintain": {},
         **changes,
     }
     play = conducted(script, *names)
@@ -154,7 +154,7 @@ def test_a_launch_asks_all_agents_after_a_failure_a_removal_or_some_time(
 
 
 def test_a_session_that_fails_does_not_keep_others_from_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    play = passing(monkeypatch, "late", **{"queue.keep_up": {"failed": True, "msg": "The store is full."}})
+    play = passing(monkeypatch, "late", **{"queue.maintain": {"failed": True, "msg": "The store is full."}})
     with pytest.raises(ComputeError) as caught:
         make_pass(play)
     assert caught.value.message == "The store is full. late: Session late was not launched: why."
@@ -207,7 +207,7 @@ def test_another_pass_that_is_in_progress_is_left_to_it(monkeypatch: pytest.Monk
 
 def test_a_repair_that_fails_is_shown_and_fails_no_pass(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     play = passing(monkeypatch, "sick")
-    monkeypatch.setattr(queue, "healing_sessions", lambda _sessions: [waiting("sick", "RUNNING")])
+    monkeypatch.setattr(queue, "sessions_to_repair", lambda _sessions: [waiting("sick", "RUNNING")])
     make_pass(play)
     assert "Session sick was not repaired: Session sick was not launched: why." in play.lines
 
@@ -239,7 +239,7 @@ def test_a_changed_request_of_a_waiting_session_is_a_failure_of_the_pass(monkeyp
 
 def test_a_pass_does_not_repair_what_this_controller_has_not_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     play = passing(monkeypatch)
-    monkeypatch.setattr(queue, "healing_sessions", lambda _sessions: [waiting("sick", "RUNNING")])
+    monkeypatch.setattr(queue, "sessions_to_repair", lambda _sessions: [waiting("sick", "RUNNING")])
     forget("sick", "late", "later")
     assert make_pass(play) is False
     assert (play.launches, play.lines[0].startswith(LEFT_ALONE % "sick")) == ([], True)
@@ -272,7 +272,7 @@ def losing(monkeypatch: pytest.MonkeyPatch, node: Json) -> Any:
         **{
             "report.collect": lambda host, _args: {"agent": {"name": host, "reachable": True, **manager}},
             "sessions.list_all": {"sessions": [{**sick, "on_failure": "keep", "terminate_when_done": False}]},
-            "queue.keep_up": {"lost": [loss], "fenced": {}},
+            "queue.maintain": {"lost": [loss], "fenced": {}},
             "swarm.fence": node,
         },
     )
@@ -297,7 +297,7 @@ def test_a_session_whose_agent_is_not_lost_to_the_swarm_stays(monkeypatch: pytes
 
 
 def test_losses_without_their_form_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    play = passing(monkeypatch, **{"queue.keep_up": {"lost": [{"name": "sick", "action": "end"}]}})
+    play = passing(monkeypatch, **{"queue.maintain": {"lost": [{"name": "sick", "action": "end"}]}})
     with pytest.raises(SessionError, match=r"^The answer of a is refused: it has None in lost\.0\.id"):
         make_pass(play)
 
@@ -342,7 +342,7 @@ def test_a_session_that_is_over_and_has_lost_an_agent_ends_once_for_its_own_reas
 ) -> None:
     record = {"changed": True, "session": ROW, "remove": [], "waiting": 0}
     lost = {**OVER, "action": "end", "reason": "x", "nodes": {}, "swarms": {}, "shared": False}
-    script = {"sessions.list_all": {"sessions": [OVER]}, "session.record": record, "queue.keep_up": {"lost": [lost]}}
+    script = {"sessions.list_all": {"sessions": [OVER]}, "session.record": record, "queue.maintain": {"lost": [lost]}}
     play = passing(monkeypatch, **script, containers={"changed": True})
     play.check = True
     assert (make_pass(play), play.lines.count("Session train would be terminated.")) == (True, 1)
@@ -372,7 +372,7 @@ def test_a_pass_that_ends_many_sessions_asks_only_the_agents_again_that_hold_the
         {**OVER, "id": one, "name": one[-1], "containers": [{"agent": one[-1]}], "on_failure": "keep"} for one in ids
     ]
     monkeypatch.setattr(queue, "finished_sessions", lambda _sessions: over)
-    monkeypatch.setattr(queue, "healing_sessions", lambda _sessions: [])
+    monkeypatch.setattr(queue, "sessions_to_repair", lambda _sessions: [])
     script = {"sessions.list_all": {"sessions": over}, "session.record": record, "containers": ends}
     play = passing(monkeypatch, names="abcd", **script)
     make_pass(play)

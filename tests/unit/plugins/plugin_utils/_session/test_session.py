@@ -17,7 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.codec impo
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.conductor import StepError
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import session
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.session import absent, present
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.session import launch_session, terminate_session
 
 # What a host reports: it lacks the image of an environment, has it, is no agent yet, or has no connection.
 IMAGE = "cluster-compute/lab:1.0"
@@ -67,9 +67,9 @@ def presented(
         "last_check": None,
         "origins": {},
     }
-    monkeypatch.setattr(session, "checked", lambda *_arguments: asked)
+    monkeypatch.setattr(session, "checked_variables", lambda *_arguments: asked)
     play = conducted({"report.collect": lambda host, _args: _answer(host)}, *hosts, check=check)
-    result = present(play, prepares=prepares, checks=checks or {})
+    result = launch_session(play, prepares=prepares, checks=checks or {})
     return result, play.said + play.lines
 
 
@@ -135,7 +135,7 @@ def play_of(monkeypatch: pytest.MonkeyPatch, requests: list[Json], **how: Any) -
         "last_check": None,
         "origins": {},
     }
-    monkeypatch.setattr(session, "checked", lambda *_arguments: found)
+    monkeypatch.setattr(session, "checked_variables", lambda *_arguments: found)
     return conducted({"report.collect": lambda host, _args: {"agent": {"name": host, **REPORTS[host]}}}, *"abc", **how)
 
 
@@ -143,7 +143,7 @@ def test_the_next_session_asks_only_the_agents_again_that_the_last_one_has_chang
     monkeypatch: pytest.MonkeyPatch, launched: list[Any]
 ) -> None:
     play = play_of(monkeypatch, THREE[:2])
-    present(play, prepares=False, checks={})
+    launch_session(play, prepares=False, checks={})
     assert (len(launched), [host for host, _name, _args in play.asked]) == (2, [*"abc", "b"])
 
 
@@ -158,7 +158,7 @@ def test_check_mode_counts_the_sessions_before(check: bool, before: list[int], m
         return SimpleNamespace(placed=placed, changed=True, note_in=lambda _reports: None)
 
     monkeypatch.setattr(session, "launch", launch)
-    present(play_of(monkeypatch, THREE, check=check), prepares=False, checks={})
+    launch_session(play_of(monkeypatch, THREE, check=check), prepares=False, checks={})
     assert asked == [THREE[:number] for number in before]
 
 
@@ -200,8 +200,8 @@ def test_the_difference_says_where_each_value_comes_from(monkeypatch: pytest.Mon
     play = conducted({"report.collect": {"agent": {"name": "a", **ENGINE}}}, "a", check=True, diff=True)
     settings = {"session_provision": False, "session_preflight": False, "session_scale": False}
     found = {"requests": [asked.to_json()], "paths": [], "variables": settings, "last_check": None, "origins": origins}
-    monkeypatch.setattr(session, "checked", lambda *_arguments: found)
-    variables, shown = present(play, prepares=False, checks={})["diff"]
+    monkeypatch.setattr(session, "checked_variables", lambda *_arguments: found)
+    variables, shown = launch_session(play, prepares=False, checks={})["diff"]
     assert variables["after"].splitlines() == [
         'session_command: "one\\ntwo"    # command line',
         "session_cpus: 0.5    # command line",
@@ -218,7 +218,7 @@ def test_the_difference_says_where_each_value_comes_from(monkeypatch: pytest.Mon
 
 def test_an_end_that_an_agent_prevents_is_not_called_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     variables = {"session_launch_timeout": 600, "session_many": False}
-    monkeypatch.setattr(session, "checked", lambda *_arguments: {"variables": variables, "is_pattern": False})
+    monkeypatch.setattr(session, "checked_variables", lambda *_arguments: {"variables": variables, "is_pattern": False})
     row = {"id": "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11", "name": "train", "state": "TERMINATING", "reason": "x"}
     script = {
         "report.collect": {"agent": {"name": "a", **ENGINE}},
@@ -227,5 +227,5 @@ def test_an_end_that_an_agent_prevents_is_not_called_complete(monkeypatch: pytes
     }
     play = conducted(script, "a", session_name="train")
     with pytest.raises(StepError, match=r"^a: the engine does not answer\.$"):
-        absent(play)
+        terminate_session(play)
     assert (play.waiting, [line for line in play.lines if "complete" in line]) == (2, [])

@@ -42,7 +42,7 @@ def check(entry_point: str = "main", **given: Any) -> Json:
     hostvars = given.pop("hostvars", {})
     task_vars = {"session_" + name: value for name, value in given.items()}
     known = {"hostvars": hostvars, "ansible_play_hosts_all": ["node1", "node2"]}
-    return request_variables.checked(played(session.ActionModule), {**task_vars, **known}, entry_point)
+    return request_variables.checked_variables(played(session.ActionModule), {**task_vars, **known}, entry_point)
 
 
 def launch(**variables: Any) -> Json:
@@ -67,7 +67,7 @@ def test_a_source_of_a_mount_may_name_the_owner() -> None:
 def test_variables_of_another_session_are_used_where_none_is_given() -> None:
     given = {"session_name": "", "session_cpus": 2, "session_command": "", "session_like": "train"}
     other = {"session_name": "train", "session_cpus": 4, "session_memory": "2g", "session_command": "work"}
-    found = request_variables.checked(played(session.ActionModule), {**given, "hostvars": {}}, "main", other)[
+    found = request_variables.checked_variables(played(session.ActionModule), {**given, "hostvars": {}}, "main", other)[
         "requests"
     ][0]
     assert (found["name"], found["millicpus"], found["memory"], found["command"]) == ("train", 2000, 2 << 30, "work")
@@ -90,7 +90,7 @@ def test_each_value_has_its_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     own = {"lab": {"versions": {"1": "own/lab:1"}, "command": "work", "environment": {"B": "2"}}}
     task_vars = {**given, **site, "session_environments": own, "hostvars": {}}
     other = {"session_name": "former", "session_cpus": 2, "session_memory": "2g", "session_bootstrap": "prepare"}
-    found = request_variables.checked(action, task_vars, "main", other)["origins"]
+    found = request_variables.checked_variables(action, task_vars, "main", other)["origins"]
     assert {
         name: found[name] for name in found if name not in ("session_environments", "session_like", "session_preset")
     } == {
@@ -110,7 +110,7 @@ def test_each_value_has_its_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_environment_variables_of_a_devcontainer_file_are_added() -> None:
     given = {"session_devcontainer": "devcontainer.json", "session_environment": {"A": "1"}, "hostvars": {}}
     other = {"session_name": "train", "session_environment": {"A": "2", "B": "3"}}
-    found = request_variables.checked(played(session.ActionModule), given, "main", other)
+    found = request_variables.checked_variables(played(session.ActionModule), given, "main", other)
     assert found["requests"][0]["environment"] == {"A": "1", "B": "3"}
     assert found["origins"]["session_name"] == "devcontainer.json"
     assert found["origins"]["session_environment"] == "inventory or playbook, devcontainer.json"
@@ -121,7 +121,9 @@ def test_mounts_of_a_devcontainer_file_are_added_where_the_user_mounts_nothing()
     own = ["/srv/<% owner %>/train:/workspaces/train", {"source": "cache", "target": "/cache"}]
     given = {"session_devcontainer": "x.json", "session_name": "train", "session_owner": "alice", "hostvars": {}}
     other = {"session_mounts": [{"source": "theirs", "target": "/cache/"}, {"source": "data", "target": "/data"}]}
-    found = request_variables.checked(played(session.ActionModule), {**given, "session_mounts": own}, "main", other)
+    found = request_variables.checked_variables(
+        played(session.ActionModule), {**given, "session_mounts": own}, "main", other
+    )
     mounts = [(mount["source"], mount["target"]) for mount in found["requests"][0]["mounts"]]
     assert mounts == [("/srv/alice/train", "/workspaces/train"), ("cache", "/cache"), ("data", "/data")]
 
@@ -137,7 +139,7 @@ def test_a_preset_that_the_command_names_replaces_amounts_of_another_session(
     given = {"session_preset": "tiny", "session_presets": {"tiny": {"cpus": 0.1, "memory": "64m"}}, "hostvars": {}}
     other = {"session_name": "train", "session_cpus": 8, "session_memory": "2g", "session_shm": "1g"}
     mine = {**given, "session_like": "former", "session_memory": "1g"}
-    found = request_variables.checked(action, mine, "main", other)
+    found = request_variables.checked_variables(action, mine, "main", other)
     made = found["requests"][0]
     assert (made["millicpus"], made["memory"], made["shm"]) == (cpus, 1 << 30, 1 << 30)
     assert found["origins"]["session_cpus"] == ("preset tiny" if options else "session former")
@@ -147,7 +149,7 @@ def test_an_option_has_precedence_over_its_variable_and_over_a_preset() -> None:
     action = played(session.ActionModule)
     action.given = {"session_cpus": 3, "session_memory": "2g"}
     task_vars = {"session_name": "train", "session_cpus": 2, "session_preset": "small", "session_cluster_size": 2}
-    (found,) = request_variables.checked(action, {**task_vars, "hostvars": {}}, "main")["requests"]
+    (found,) = request_variables.checked_variables(action, {**task_vars, "hostvars": {}}, "main")["requests"]
     assert (found["millicpus"], found["memory"], found["size"]) == (3000, 2 << 30, 2)
 
 

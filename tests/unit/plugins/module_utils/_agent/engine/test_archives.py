@@ -6,11 +6,11 @@ from __future__ import annotations
 import io
 import tarfile
 
-from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.archives import Entry, pack
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.archives import Entry, pack_archive
 
 
 def test_the_archive_holds_owners_and_modes() -> None:
-    packed = pack([Entry("/home/work", None, 0o700, 5, 6), Entry("/home/work/ä", b"text", 0o600, 5, 6)])
+    packed = pack_archive([Entry("/home/work", None, 0o700, 5, 6), Entry("/home/work/ä", b"text", 0o600, 5, 6)])
 
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         folder, file = archive.getmembers()
@@ -23,7 +23,7 @@ def test_the_archive_holds_owners_and_modes() -> None:
 
 
 def test_an_archive_is_packed_for_the_folder_that_it_is_unpacked_in() -> None:
-    packed = pack([Entry("/home/work", None), Entry("/home/work/b", b"text")], folder="/home")
+    packed = pack_archive([Entry("/home/work", None), Entry("/home/work/b", b"text")], folder="/home")
 
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         assert archive.getnames() == ["work", "work/b"]

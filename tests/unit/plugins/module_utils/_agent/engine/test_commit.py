@@ -34,7 +34,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.errors imp
 )
 
 SESSION, CONTAINER = "3614fdf3-0e04-4a4b-9a9a-000000000001", "3614fdf3-0e04-4a4b-9a9a-000000000002"
-WANTED = commit.Wanted(SESSION, "alice", "train", "main1", "team/train:2")
+WANTED = commit.CommitSpec(SESSION, "alice", "train", "main1", "team/train:2")
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 BASE: Json = {
     "Id": "sha256:base",
@@ -218,7 +218,7 @@ def test_an_image_that_the_engine_could_not_unpack_is_removed(monkeypatch: pytes
     monkeypatch.setattr(Engine, "load", load)
     engine = Engine(export("usr/new"))
     with pytest.raises(EngineError, match="no space left"):
-        commit.make(engine, WANTED, commit.find(engine, WANTED), commit.Written())
+        commit.make(engine, WANTED, commit.find_committed(engine, WANTED), commit.Written())
     assert engine.removed == ["sha256:old"]
 
 
@@ -331,11 +331,11 @@ def test_more_changes_than_memory_is_for(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_name_of_another_image() -> None:
     engine = Engine(mine=MINE, foreign={"Config": {"Labels": None}}, built=BUILT)
-    commit.check_name(engine, "mine", "alice")
-    commit.check_name(engine, "nothing", "alice")
+    commit.check_image_name(engine, "mine", "alice")
+    commit.check_image_name(engine, "nothing", "alice")
     for name, owner in (("mine", "bob"), ("foreign", "alice"), ("built", "alice")):
         with pytest.raises(StateError, match=f"has an image {name} that is not of a session of {owner}"):
-            commit.check_name(engine, name, owner)
+            commit.check_image_name(engine, name, owner)
 
 
 @pytest.mark.parametrize(
@@ -347,22 +347,22 @@ def test_a_name_of_another_image() -> None:
     ],
 )
 def test_what_an_image_can_be_made_of(squash: bool, driver: Any, size: int) -> None:
-    wanted = commit.Wanted(SESSION, "alice", "train", "main1", "team/train:2", squash)
-    found = commit.find(Engine(driver=driver), wanted)
+    wanted = commit.CommitSpec(SESSION, "alice", "train", "main1", "team/train:2", squash)
+    found = commit.find_committed(Engine(driver=driver), wanted)
     assert (found.identity, found.size, found.squash) == ("c0ffee", size, size == 90000)
 
 
 @pytest.mark.parametrize(
     "wanted",
     [
-        commit.Wanted(SESSION, "bob", "train", "main1", "x"),
-        commit.Wanted(SESSION, "alice", "train", "sub1", "x"),
-        commit.Wanted(CONTAINER, "alice", "train", "main1", "x"),
+        commit.CommitSpec(SESSION, "bob", "train", "main1", "x"),
+        commit.CommitSpec(SESSION, "alice", "train", "sub1", "x"),
+        commit.CommitSpec(CONTAINER, "alice", "train", "main1", "x"),
     ],
 )
-def test_containers_of_others(wanted: commit.Wanted) -> None:
+def test_containers_of_others(wanted: commit.CommitSpec) -> None:
     with pytest.raises(StateError, match="a1 has no container"):
-        commit.find(Engine(), wanted)
+        commit.find_committed(Engine(), wanted)
 
 
 def test_a_disk_without_space(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,4 +370,4 @@ def test_a_disk_without_space(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         StateError, match=r"a1 has 256m free in .*, but image team/train:2 needs up to 256m for a while"
     ):
-        commit.find(Engine(), WANTED)
+        commit.find_committed(Engine(), WANTED)

@@ -15,7 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine impo
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.counting import (
     LONGEST,
     LONGEST_LINE,
-    Output,
+    ProgramOutput,
     progress_file,
     run_counted,
 )
@@ -114,13 +114,13 @@ def test_a_file_or_link_that_is_there_is_left_alone(tmp_path: Path) -> None:
     ],
 )
 def test_the_cause(text: str, cause: str) -> None:
-    output = Output()
+    output = ProgramOutput()
     output.add(text)
     assert output.cause() == cause
 
 
 def test_an_endless_line_is_bounded() -> None:
-    output = Output()
+    output = ProgramOutput()
     for _piece in range(100):
         output.add("x" * 1000)
     assert len(output._end) == LONGEST

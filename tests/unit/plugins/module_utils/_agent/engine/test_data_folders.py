@@ -121,7 +121,7 @@ def test_each_folder_of_the_host_is_asked_once(lost: list[list[str]]) -> None:
 
 
 def test_no_process_begins_without_a_folder_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subprocess_call, "Pending", None)
+    monkeypatch.setattr(subprocess_call, "ForkedCall", None)
     assert silent_folders([listed("a", CACHE), listed("b")]) == set()
 
 

@@ -20,7 +20,7 @@ from engine_lab import Shape
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine import device_nodes
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.payloads import (
     AgentSettings,
-    Limits,
+    EngineLimits,
     container_body,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Gpu
@@ -61,12 +61,12 @@ def test_a_host_without_a_node_to_compute_through_has_none(tmp_path: Path) -> No
     assert device_nodes.amd_gpus(*host(tmp_path, ("renderD128", "0000:83:00.0", "0x1002"), kfd=False)) == {}
 
 
-def host_config(gpus: tuple[str, ...] = (), rdma: bool = False, limits: Limits | None = None) -> dict[str, Any]:
+def host_config(gpus: tuple[str, ...] = (), rdma: bool = False, limits: EngineLimits | None = None) -> dict[str, Any]:
     plan = Shape().plan()
     plan = replace(plan, session=replace(plan.session, rdma=rdma))
     first = plan.containers[0]
     container = replace(first, resources=replace(first.resources, gpus=tuple(Gpu(gpu) for gpu in gpus)))
-    settings = AgentSettings(limits=limits or Limits(), nodes=NODES)
+    settings = AgentSettings(limits=limits or EngineLimits(), nodes=NODES)
     config: dict[str, Any] = container_body(plan, container, settings)["HostConfig"]
     return config
 
@@ -99,7 +99,9 @@ def test_a_gpu_that_is_gone_is_an_error() -> None:
 
 @pytest.mark.parametrize(("limit", "memlock"), [(0, -1), (8 << 20, 8 << 20), (-1, -1)])
 def test_rdma_locks_as_much_memory_as_the_engine_can_give(limit: int, memlock: int) -> None:
-    ulimits = {one["Name"]: one["Hard"] for one in host_config(rdma=True, limits=Limits(memlock=limit))["Ulimits"]}
+    ulimits = {
+        one["Name"]: one["Hard"] for one in host_config(rdma=True, limits=EngineLimits(memlock=limit))["Ulimits"]
+    }
     assert ulimits["memlock"] == memlock
 
 

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.connection import (
     LONGEST,
     advice,
-    clean,
+    clean_message,
     is_taken,
     naming_image,
 )
@@ -40,11 +40,11 @@ CLEANED = [
 
 @pytest.mark.parametrize(("said", "shown"), CLEANED)
 def test_clean(said: str, shown: str) -> None:
-    assert clean(said) == shown
+    assert clean_message(said) == shown
 
 
 def test_long_reasons_are_cut() -> None:
-    assert len(clean("x" * 1000)) == LONGEST
+    assert len(clean_message("x" * 1000)) == LONGEST
 
 
 ADVISED = [

@@ -152,4 +152,4 @@ def test_a_network_of_another_session_or_interface_is_not_joined(session: str, p
     engine: Any = Networks(made.network.fabric_name, session, parent)
     refused = "On agent1 the network .* does not belong to this session and to ens2f0; remove it"
     with nullcontext() if is_own else pytest.raises(ConflictError, match=refused):
-        fabric.present(engine, made, "ens2f0", check=False)
+        fabric.create_fabric(engine, made, "ens2f0", check=False)

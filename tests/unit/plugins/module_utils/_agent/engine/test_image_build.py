@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.image_build import (
     BuildCount,
     BuildLog,
-    build,
+    build_image,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError
 
@@ -55,7 +55,7 @@ def stream(*texts: str) -> list[dict[str, Any]]:
 
 def built(engine: FakeEngine) -> str:
     options = {"name": "team/train:2", "progress": None, "deadline": 60}
-    return build(engine, options)  # type: ignore[arg-type]
+    return build_image(engine, options)  # type: ignore[arg-type]
 
 
 def test_the_bytes_of_ended_steps_are_added() -> None:
@@ -120,5 +120,5 @@ def test_a_build_that_is_late_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(
         EngineError, match="team/train:2 cannot be built: it has not ended within 0 s; raise image_build"
     ):
-        build(engine, options)  # type: ignore[arg-type]
+        build_image(engine, options)  # type: ignore[arg-type]
     end.set()

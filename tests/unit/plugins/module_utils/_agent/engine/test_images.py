@@ -26,7 +26,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.conn
     LateError,
     UnreachableError,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.images import ImageEngine, PullCount, load
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.images import (
+    ImageEngine,
+    PullCount,
+    load_image,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import content_of
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in, wait_until
@@ -69,7 +73,7 @@ def test_the_count_is_in_a_new_file_while_the_pull_goes_on(tmp_path: Path, monke
         assert wait_until(lambda: path.exists() and path.read_text() == "10 100\n", deadline_in(30))
 
     monkeypatch.setattr(engine, "pull", arrive)
-    assert images.pull(engine, {**PULLED, "progress": str(path)}, deadline_in(600)) == ""
+    assert images.pull_image(engine, {**PULLED, "progress": str(path)}, deadline_in(600)) == ""
 
 
 class FullDisk(ImageEngine):
@@ -130,7 +134,7 @@ def test_an_image_that_the_engine_could_not_unpack_is_removed(tmp_path: Path) ->
     engine = FullDisk()
     options = {"name": "x:1", "path": str(path), "id": "", "content": content_of(described("2"))}
     with pytest.raises(EngineError, match="no space left"):
-        load(engine, options)
+        load_image(engine, options)
     assert set(engine.images) == {"former", "named", "other"}
 
 
@@ -170,7 +174,7 @@ def test_a_copy_that_a_commit_removes_before_it_has_its_name_is_loaded_again(tmp
     path = tmp_path / "image.tar"
     path.write_bytes(archive({"manifest.json": (b'[{"Config": "2.json", "RepoTags": null, "Layers": []}]', 0o644)}))
     engine = Sweeping(moment)
-    found = load(engine, {"name": "x:1", "path": str(path), "id": "copy", "content": content_of(described("2"))})
+    found = load_image(engine, {"name": "x:1", "path": str(path), "id": "copy", "content": content_of(described("2"))})
     assert (found["id"], engine.tags, engine.loads) == ("copy", {"x:1": "copy"}, 2)
 
 
@@ -253,7 +257,7 @@ def test_an_image_of_which_nothing_more_arrives_can_be_copied_from_another_agent
     """The engine answers all other requests."""
     monkeypatch.setattr(images, "STALL", stall)
     engine = ImageEngine(f"unix://{stalled.server_address}", 60, "a1")
-    assert images.pull(engine, PULLED, deadline_in(seconds)) == message
+    assert images.pull_image(engine, PULLED, deadline_in(seconds)) == message
 
 
 def test_a_pull_that_goes_on_at_its_deadline_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +270,7 @@ def test_a_pull_that_goes_on_at_its_deadline_is_late(monkeypatch: pytest.MonkeyP
     engine = ImageEngine("unix:///nowhere", 60, "a1")
     monkeypatch.setattr(engine, "ask_registry", lambda *_given: None)
     monkeypatch.setattr(engine, "_borrow", lambda: client)
-    assert images.pull(engine, {**PULLED, "username": "u", "password": "p"}, deadline_in(0.1)) == LATE
+    assert images.pull_image(engine, {**PULLED, "username": "u", "password": "p"}, deadline_in(0.1)) == LATE
 
 
 def test_an_engine_that_does_not_name_a_pulled_image_in_time_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,14 +284,14 @@ def test_an_engine_that_does_not_name_a_pulled_image_in_time_does_not_answer(mon
     monkeypatch.setattr(engine, "pull", lambda *_given: None)
     monkeypatch.setattr(engine, "tag", silent)
     with pytest.raises(LateError, match="The engine of a1 does not answer"):
-        images.pull(engine, {**PULLED, "digests": ["registry.site/x@sha256:" + "0" * 64]}, deadline_in(600))
+        images.pull_image(engine, {**PULLED, "digests": ["registry.site/x@sha256:" + "0" * 64]}, deadline_in(600))
 
 
 def test_an_engine_that_ends_during_a_pull_does_not_answer(stalled: ThreadingUnixStreamServer) -> None:
     stalled.ended.set()  # type: ignore[attr-defined]
     engine = ImageEngine(f"unix://{stalled.server_address}", 60, "a1")
     with pytest.raises(UnreachableError, match="The engine of a1 does not answer at unix://"):
-        images.pull(engine, PULLED, deadline_in(600))
+        images.pull_image(engine, PULLED, deadline_in(600))
 
 
 def test_a_full_disk_is_not_an_engine_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

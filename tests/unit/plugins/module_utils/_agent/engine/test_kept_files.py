@@ -98,7 +98,7 @@ def made(
     if layer.tainted:
         source, target = target, io.BytesIO()
         source.seek(0)
-        kept_files.without(source, target, layer.tainted)
+        kept_files.without_paths(source, target, layer.tainted)
     assert SECRET not in target.getvalue()
     return read(target.getvalue())
 
@@ -209,7 +209,7 @@ def test_a_layer_is_bounded() -> None:
 
 
 def test_an_archive_is_not_kept_in_memory() -> None:
-    members = kept_files.members(io.BytesIO(b"".join(export(*(file(f"usr/{number}") for number in range(50))))))
+    members = kept_files.kept_members(io.BytesIO(b"".join(export(*(file(f"usr/{number}") for number in range(50))))))
     assert sum(1 for _member in members) == 50
 
 

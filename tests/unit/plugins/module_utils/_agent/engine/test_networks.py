@@ -53,7 +53,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def removed(engine: RefusingEngine, seconds: float) -> dict[str, Any]:
-    return networks.absent(engine, ["s"], deadline_in(seconds), False)  # type: ignore[arg-type]
+    return networks.remove_network(engine, ["s"], deadline_in(seconds), False)  # type: ignore[arg-type]
 
 
 class Listening:
@@ -85,7 +85,7 @@ def test_a_port_that_something_else_has_taken_is_refused_before_a_container_exis
 
 def test_the_network_of_the_hosts_is_not_made() -> None:
     made = plan(request(network="host"), "a", hosts={"a": ("192.0.2.5", "ens1")})
-    result = networks.present(Listening(), made, False)  # type: ignore[arg-type]
+    result = networks.create_network(Listening(), made, False)  # type: ignore[arg-type]
     assert (result["changed"], result["network"]["driver"]) == (False, "host")
 
 

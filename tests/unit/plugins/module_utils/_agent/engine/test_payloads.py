@@ -14,7 +14,7 @@ from engine_lab import MIB, Shape, with_container
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.payloads import (
     AgentSettings,
-    Limits,
+    EngineLimits,
     container_body,
     network_body,
 )
@@ -181,24 +181,24 @@ def test_resources(resources: Resources, expected: dict[str, Any]) -> None:
 
 
 LIMITS = [
-    (Limits(), []),
-    (Limits(0, 4096), [{"Name": "memlock", "Soft": 4096, "Hard": 4096}]),
+    (EngineLimits(), []),
+    (EngineLimits(0, 4096), [{"Name": "memlock", "Soft": 4096, "Hard": 4096}]),
     (
-        Limits(1048576, -1),
+        EngineLimits(1048576, -1),
         [{"Name": "nofile", "Soft": 1048576, "Hard": 1048576}, {"Name": "memlock", "Soft": -1, "Hard": -1}],
     ),
 ]
 
 
 @pytest.mark.parametrize(("limits", "expected"), LIMITS)
-def test_limits(limits: Limits, expected: list[dict[str, Any]]) -> None:
+def test_limits(limits: EngineLimits, expected: list[dict[str, Any]]) -> None:
     assert body(settings=AgentSettings(limits=limits))["HostConfig"]["Ulimits"] == expected
 
 
 def test_a_crash_leaves_no_file_with_secrets() -> None:
     plan = Shape().plan()
     session = replace(plan.session, secrets=(Secret("token"),))
-    made = container_body(replace(plan, session=session), plan.containers[0], AgentSettings(limits=Limits(1024)))
+    made = container_body(replace(plan, session=session), plan.containers[0], AgentSettings(limits=EngineLimits(1024)))
     expected = [{"Name": "nofile", "Soft": 1024, "Hard": 1024}, {"Name": "core", "Soft": 0, "Hard": 0}]
     assert made["HostConfig"]["Ulimits"] == expected
 

@@ -24,7 +24,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.repo
     network_entry,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import ObservedContainer
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report_rules import REPORT, flaw
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report_rules import (
+    REPORT,
+    invalid_labels,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.schema import fault
 
 
@@ -168,7 +171,7 @@ def test_a_container_with_a_label_that_cannot_be_read_is_ignored_and_named(label
 
 def test_the_labels_of_every_plan_can_be_read() -> None:
     for planned in (plan(request(cluster_size=4), "aabb"), plan(request(gpus=0.25)), plan(request(cpu_pinning=True))):
-        assert [flaw(container.labels) for container in planned.containers] == [""] * len(planned.containers)
+        assert [invalid_labels(container.labels) for container in planned.containers] == [""] * len(planned.containers)
 
 
 def test_engine_name_is_not_that_of_a_link() -> None:
@@ -224,8 +227,8 @@ def test_labels_that_another_user_has_written_do_not_make_a_report_unreadable() 
     labels = member["Labels"]
     assert network_entry({"Name": "x", "Labels": {"cluster.compute.session": "x\ny"}})["session"] == ""
     assert not is_ours({**member, "Labels": {**labels, "cluster.compute.session": ""}, "Names": None})
-    assert flaw({**labels, "cluster.compute.container.relay": "x\ny"}) == "cluster.compute.container.relay"
-    assert flaw({**labels, "cluster.compute.session": "{%s}" % labels["cluster.compute.session"]})
+    assert invalid_labels({**labels, "cluster.compute.container.relay": "x\ny"}) == "cluster.compute.container.relay"
+    assert invalid_labels({**labels, "cluster.compute.session": "{%s}" % labels["cluster.compute.session"]})
     empty = {**labels, "cluster.compute.container.resources": '{"gpus": "", "memory": 1}'}
     assert container_entry({**member, "Labels": empty})["resources"]["gpus"] == []
 

@@ -16,7 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.runt
     Scripts,
     install_runtime,
     is_installed,
-    newest,
+    newest_runtime,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ConflictError, StateError
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.runtime_scripts import runtime_scripts
@@ -50,7 +50,7 @@ def volume(name: str, edition: str = "", created: str = "") -> dict[str, Any]:
 def test_the_newest_complete_volume_of_the_edition_counts(
     volumes: list[dict[str, Any]], edition: str, found: str
 ) -> None:
-    assert newest(volumes, edition) == found
+    assert newest_runtime(volumes, edition) == found
 
 
 def test_another_script_is_another_edition() -> None:
@@ -137,7 +137,7 @@ def test_a_runtime_is_installed_once_and_a_half_filled_volume_again() -> None:
     assert not install(engine)["changed"]
     del engine.kept[name + COMPLETE]
     assert install(engine)["changed"]
-    assert newest(engine.volumes(""), SCRIPTS.edition) == name
+    assert newest_runtime(engine.volumes(""), SCRIPTS.edition) == name
 
 
 def test_a_runtime_is_looked_at_again_until_it_is_complete_and_alone() -> None:
@@ -177,7 +177,7 @@ def test_a_mounted_volume_that_lost_its_mark_gets_it_again() -> None:
     del engine.kept[name + COMPLETE]
     engine.mounted = (name,)
     assert install(engine)["changed"]
-    assert newest(engine.volumes(""), SCRIPTS.edition) == name
+    assert newest_runtime(engine.volumes(""), SCRIPTS.edition) == name
 
 
 def test_old_volumes_without_a_container_are_removed() -> None:

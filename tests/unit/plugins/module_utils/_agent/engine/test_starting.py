@@ -16,7 +16,7 @@ from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine import starting
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.data_folders import CHECKED
-from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.secrets import Delivery
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.secrets import SecretFiles
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ConflictError, EngineError
 
@@ -94,7 +94,7 @@ def test_a_container_that_has_ended_before_it_gets_its_secrets_says_why(monkeypa
             raise ConflictError("main1: the engine could not pass files on: container main1 is not running.")
 
     made = plan(request())
-    delivery = Delivery({"token": "eA=="}, {}, "")
+    delivery = SecretFiles({"token": "eA=="}, {}, "")
     start = starting.Starting(Ended(made), made, "a", {}, delivery)  # type: ignore[arg-type]
     with pytest.raises(
         EngineError, match=r"main1: on a the container ended with exit code 1 .*bootstrap script failed"

@@ -21,9 +21,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.app_fil
     parse_index,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.container_files import (
-    Bundle,
     ImageContents,
-    container_entries,
+    SshFiles,
+    file_entries,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.rootfs import Tree
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import App, Plan, User
@@ -98,9 +98,9 @@ def test_main1_has_the_apps_and_a_sub_an_empty_list() -> None:
     found = []
     for container in made().containers:
         bundle = make_bundle(made(), identity, [container])
-        again = Bundle.from_text(bundle.to_text())
+        again = SshFiles.from_text(bundle.to_text())
         contents = ImageContents(Tree(lambda _path: None), config=IMAGE)
-        listed = container_entries(again, container, made().session, {"PATH": "/bin"}, contents)
+        listed = file_entries(again, container, made().session, {"PATH": "/bin"}, contents)
         found.append({entry.path: entry.content for entry in listed})
     assert found[0][FOLDER + "lab/token"] == identity.app_token("lab").encode()
     assert found[1]["/etc/cluster-compute/apps"] == b""
@@ -132,7 +132,7 @@ def test_urls_hold_the_tokens() -> None:
     with_ports = replace(made(), containers=(replace(made().main, ports=published), *made().containers[1:]))
     lab, board = (identity.app_token(name) for name in ("lab", "board"))
     launched = "lab http://127.0.0.1:30001/lab?token=%s\nboard http://192.0.2.7:30002/?token=%s\n" % (lab, board)
-    assert app_urls.text(with_ports, identity, "192.0.2.7") == launched
+    assert app_urls.urls_text(with_ports, identity, "192.0.2.7") == launched
     added = "added http://127.0.0.1:30003/?token=0f\n"
-    assert app_urls.text(with_ports, identity, "192.0.2.7", [added]) == launched + added
+    assert app_urls.urls_text(with_ports, identity, "192.0.2.7", [added]) == launched + added
     assert App("lab", 1).access("2001:db8::1", 2, "abc") == "http://[2001:db8::1]:2/ abc"

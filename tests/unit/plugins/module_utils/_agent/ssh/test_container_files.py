@@ -13,9 +13,9 @@ from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.archives import Entry
 from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.container_files import (
-    Bundle,
     ImageContents,
-    container_entries,
+    SshFiles,
+    file_entries,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.rootfs import Tree
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
@@ -28,9 +28,9 @@ def entries(made: Plan, rank: int, user_key: str = "") -> dict[str, Entry]:
     """The files of one container, by path."""
     hosts = {one.hostname: ("key", "certificate") for one in made.containers}
     texts = ("authority", "known", "pinned", "authorized", "key", "public", "client", "hostfile")
-    bundle = Bundle(*texts, hosts, {"board": "0f"}, user_key=user_key)
+    bundle = SshFiles(*texts, hosts, {"board": "0f"}, user_key=user_key)
     contents = ImageContents(Tree(lambda _path: None))
-    listed = container_entries(bundle, made.containers[rank], made.session, {"PATH": "/bin"}, contents)
+    listed = file_entries(bundle, made.containers[rank], made.session, {"PATH": "/bin"}, contents)
     return {one.path: one for one in listed}
 
 

@@ -50,7 +50,7 @@ def test_each_image_is_read_once_through_the_last_of_its_containers(
         installers, "read_contents", lambda _engine, target, _session: read.append(target.engine_id) or contents
     )
     monkeypatch.setattr(
-        installers, "container_entries", lambda *parts: groups.append((parts[3], parts[4].device_groups)) or []
+        installers, "file_entries", lambda *parts: groups.append((parts[3], parts[4].device_groups)) or []
     )
     container, gpu = plan(request()).main, ({"PathOnHost": str(node)},)
     targets = [

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from samples import PUBLIC_KEY, SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 
 PLAN = plan(request(cluster_size=3, cluster_mode="multi-node", authorized_keys=[PUBLIC_KEY]), "aab").to_json()
@@ -291,7 +291,7 @@ def test_a_file_of_a_session_without_the_name_of_its_user_is_damaged() -> None:
 def test_a_report_of_a_later_release_can_have_further_parts() -> None:
     port = {"name": "mlx5_0:1", "link_layer": "InfiniBand", "active": True, "fabric": False, "host": False, "": None}
     report = validation.report({**REPORT, "rdma_ports": [port], "later": {"x": 1}}, "agent1")
-    assert [one.name for one in Agent.from_json(report).rdma_ports] == ["mlx5_0:1"]
+    assert [one.name for one in AgentStatus.from_json(report).rdma_ports] == ["mlx5_0:1"]
 
 
 def test_a_report_says_nothing_else_in_the_place_of_its_capacity() -> None:
@@ -299,4 +299,4 @@ def test_a_report_says_nothing_else_in_the_place_of_its_capacity() -> None:
     smuggled = {"name": "agent2", "reachable": False, "containers": 5, "address": "\x1b[0m"}
     capacity = {**REPORT["capacity"], **smuggled}
     report = validation.report({**REPORT, "capacity": capacity, "memory": "lots", "gpus": 7}, "agent1")
-    assert Agent.from_json(report) == Agent.from_json(validation.report(REPORT, "agent1"))
+    assert AgentStatus.from_json(report) == AgentStatus.from_json(validation.report(REPORT, "agent1"))

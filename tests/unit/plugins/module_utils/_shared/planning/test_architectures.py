@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from samples import GIB, agent, frees, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import MULTI_NODE
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import Demand, PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.node_loss import new_places
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import Placement, Shortfall
@@ -25,15 +25,15 @@ CPU = PerContainer(1000, GIB)
 X86, ARM = "x86_64", "aarch64"
 
 
-def intel(name: str, cpus: int = 4, image: str = X86, **fields: Any) -> Agent:
+def intel(name: str, cpus: int = 4, image: str = X86, **fields: Any) -> AgentStatus:
     return agent(name, cpus, architecture=X86, image_architecture=image, **fields)
 
 
-def arm(name: str, cpus: int = 4, image: str = ARM, **fields: Any) -> Agent:
+def arm(name: str, cpus: int = 4, image: str = ARM, **fields: Any) -> AgentStatus:
     return agent(name, cpus, architecture=ARM, image_architecture=image, **fields)
 
 
-def placed(demand: Demand, *agents: Agent) -> list[str] | str:
+def placed(demand: Demand, *agents: AgentStatus) -> list[str] | str:
     found = place(demand, agents, frees(*agents))
     return found.reason if isinstance(found, Shortfall) else list(found.agents)
 
@@ -56,7 +56,9 @@ def placed(demand: Demand, *agents: Agent) -> list[str] | str:
         ),
     ],
 )
-def test_a_session_runs_on_agents_of_one_architecture(size: int, agents: list[Agent], expected: list[str]) -> None:
+def test_a_session_runs_on_agents_of_one_architecture(
+    size: int, agents: list[AgentStatus], expected: list[str]
+) -> None:
     assert placed(Demand(size, CPU, MULTI_NODE), *agents) == expected
     roles = tuple(Demand(2, CPU, MULTI_NODE, role=f"r{number}") for number in range(size // 2))
     assert placed(Demand(size, CPU, MULTI_NODE, roles=roles), *agents) == expected

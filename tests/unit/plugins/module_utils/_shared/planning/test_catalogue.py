@@ -16,7 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.c
     SHIPPED,
     check_environments,
     lacks,
-    listed,
+    list_environments,
     to_build,
     with_environment,
 )
@@ -153,7 +153,9 @@ def test_a_wrong_table_is_refused(table: Any, message: str) -> None:
 
 
 def test_the_list_has_every_version() -> None:
-    rows = {(row["name"], row["version"]): row for row in listed(check_environments("session_environments", OWN))}
+    rows = {
+        (row["name"], row["version"]): row for row in list_environments(check_environments("session_environments", OWN))
+    }
     assert rows["r", "4.3"]["image"] == "registry.example.org/r:4.3"
     assert rows["r", "4.4"]["apps"] == ["terminal", "rstudio"]
     assert {name for name, _version in rows} == {*SHIPPED, "r"}

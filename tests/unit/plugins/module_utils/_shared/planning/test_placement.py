@@ -17,7 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.
     GREEN,
     RED,
     YELLOW,
-    Agent,
+    AgentStatus,
     GpuHealth,
     GpuSharing,
 )
@@ -91,7 +91,7 @@ ELSEWHERE = agent("elsewhere", cpus=8, swarm="swarm2")
         ),
     ],
 )
-def test_where_a_session_goes(demand: Demand, agents: list[Agent], expected: list[str]) -> None:
+def test_where_a_session_goes(demand: Demand, agents: list[AgentStatus], expected: list[str]) -> None:
     placed = place(demand, agents, frees(*agents))
     assert isinstance(placed, Placement)
     assert list(placed.agents) == expected
@@ -210,7 +210,7 @@ def test_where_a_session_goes(demand: Demand, agents: list[Agent], expected: lis
         ),
     ],
 )
-def test_why_a_session_waits(demand: Demand, agents: list[Agent], reason: str) -> None:
+def test_why_a_session_waits(demand: Demand, agents: list[AgentStatus], reason: str) -> None:
     assert place(demand, agents, frees(*agents)) == Shortfall(reason)
 
 
@@ -227,7 +227,7 @@ BROKEN = replace(SMALL, reachable=False, may_return=False, reason="no SDK")
         ([], False),
     ],
 )
-def test_waiting_is_useless_if_every_agent_must_be_repaired(agents: list[Agent], is_final: bool) -> None:
+def test_waiting_is_useless_if_every_agent_must_be_repaired(agents: list[AgentStatus], is_final: bool) -> None:
     found = place(Demand(1, CPU), agents, frees(*agents))
     assert isinstance(found, Shortfall)
     assert found.is_final == is_final
@@ -272,7 +272,7 @@ LIMITED = [replace(agent(name, cpus=64), kernel={"processes": 1400}) for name in
         ),
     ],
 )
-def test_a_size_that_no_kernel_can_run_is_refused(demand: Demand, agents: list[Agent], reason: str) -> None:
+def test_a_size_that_no_kernel_can_run_is_refused(demand: Demand, agents: list[AgentStatus], reason: str) -> None:
     assert place(demand, agents, frees(*agents)) == Shortfall(reason, is_final=True)
 
 
@@ -298,7 +298,7 @@ def test_a_size_that_no_kernel_can_run_is_refused(demand: Demand, agents: list[A
     ],
 )
 def test_no_agent_gets_more_than_session_per_agent(
-    demand: Demand, agents: list[Agent], expected: list[str] | str
+    demand: Demand, agents: list[AgentStatus], expected: list[str] | str
 ) -> None:
     assert place_on(demand, *agents) == expected
 
@@ -327,7 +327,7 @@ def test_no_agent_gets_more_than_session_per_agent(
         (Demand(8, CPU), [BIG], ""),
     ],
 )
-def test_what_the_agents_could_never_hold(demand: Demand, agents: list[Agent], reason: str) -> None:
+def test_what_the_agents_could_never_hold(demand: Demand, agents: list[AgentStatus], reason: str) -> None:
     """An agent that does not answer, is drained, failed a check or is in another Swarm may hold it later."""
     assert never_fits(demand, agents) == reason
 
@@ -379,6 +379,6 @@ def test_a_reason_names_a_few_red_gpus() -> None:
     assert place_on(Demand(8, CPU), sick) == "a: needs 8 CPUs, 4 free"
 
 
-def place_on(demand: Demand, *agents: Agent) -> list[str] | str:
+def place_on(demand: Demand, *agents: AgentStatus) -> list[str] | str:
     found = place(demand, agents, frees(*agents))
     return found.reason if isinstance(found, Shortfall) else list(found.agents)

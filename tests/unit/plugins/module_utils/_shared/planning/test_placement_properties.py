@@ -24,7 +24,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.
     GREEN,
     RED,
     YELLOW,
-    Agent,
+    AgentStatus,
     GpuHealth,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import (
@@ -70,13 +70,13 @@ def drawn_demand(choices: Choices, gpus: Sequence[float] = (0, 0, 0, 0.25, 0.5, 
 
 def drawn_cluster(
     choices: Choices, swarms: Sequence[str] = ("s1", "s1", "s1", "s2", "")
-) -> tuple[list[Agent], dict[str, FreeCapacity]]:
+) -> tuple[list[AgentStatus], dict[str, FreeCapacity]]:
     """Agents of all sorts, with something booked on them."""
     agents, free = [], {}
     for name in "abcdef"[: choices.of([3, 4, 5, 6, 0, 1, 2])]:
         cpus = choices.below(9)
         gpus = tuple(Gpu("%s-%d" % (name, n), choices.of([1.0, 2.0, 4.0])) for n in range(choices.below(4)))
-        one = Agent(
+        one = AgentStatus(
             name,
             millicpus=cpus * 1000,
             memory=choices.below(17) * GIB // 2,
@@ -110,7 +110,7 @@ def holds(free: FreeCapacity, demand: Demand) -> int:
     return count
 
 
-def may_hold(one: Agent, demand: Demand) -> bool:
+def may_hold(one: AgentStatus, demand: Demand) -> bool:
     """The rules of eligible agents, each written a second time."""
     designated = demand.policy != "strict" or not demand.agents or one.name in demand.agents
     right = one.image_architecture in ("", one.architecture)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from samples import LAUNCH, SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label
-from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import sparse
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import non_default_fields
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.declaration import (
     BatchSettings,
     ContainerSettings,
@@ -203,8 +203,8 @@ def test_a_new_field_changes_no_digest() -> None:
 
     network = plan(THREE, "aab").network
     later = LaterNetwork(**{known.name: getattr(network, known.name) for known in fields(network)})
-    assert sparse(later) == sparse(network)
-    assert sparse(replace(later, later="other")) == {**sparse(network), "later": "other"}
+    assert non_default_fields(later) == non_default_fields(network)
+    assert non_default_fields(replace(later, later="other")) == {**non_default_fields(network), "later": "other"}
 
 
 def test_an_nfs_folder_is_a_volume_of_the_session() -> None:

@@ -17,11 +17,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.errors imp
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import SitePolicy, parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy_rules import (
     Use,
-    check_commit,
     check_policy,
-    check_relays,
     in_permitted_group,
     over_quota,
+    permit_commit,
+    permit_relays,
     permitted_folders,
 )
 
@@ -349,8 +349,8 @@ def test_relays_of_a_running_session_keep_the_policy(
 ) -> None:
     apps = request(apps=[{"name": "web", "port": 8000, **app}]).apps
     with pytest.raises(InputError, match=exactly(message % MINE)):
-        check_relays(parse_policy({"default": limits}), "alice", apps, ports)
-    check_relays(parse_policy({"owners": {"bob": limits}}), "alice", apps, ports)
+        permit_relays(parse_policy({"default": limits}), "alice", apps, ports)
+    permit_relays(parse_policy({"owners": {"bob": limits}}), "alice", apps, ports)
 
 
 @pytest.mark.parametrize(
@@ -365,6 +365,6 @@ def test_relays_of_a_running_session_keep_the_policy(
 )
 def test_images_of_containers_keep_the_policy(limits: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=exactly(message % MINE)):
-        check_commit(parse_policy({"default": limits}), "alice", "team/train:2")
-    check_commit(parse_policy({"owners": {"bob": limits}}), "alice", "team/train:2")
-    check_commit(parse_policy({"default": {"commit": True, "images": ["team/*:2"]}}), "alice", "team/train:2")
+        permit_commit(parse_policy({"default": limits}), "alice", "team/train:2")
+    permit_commit(parse_policy({"owners": {"bob": limits}}), "alice", "team/train:2")
+    permit_commit(parse_policy({"default": {"commit": True, "images": ["team/*:2"]}}), "alice", "team/train:2")

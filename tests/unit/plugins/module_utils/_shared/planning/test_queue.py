@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from samples import GIB, NEVER, agent, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Resources
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import Demand, PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import (
     Placement,
@@ -22,8 +22,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.q
     STRICT,
     Policy,
     QueueEntry,
-    in_order,
-    take_turns,
+    by_priority,
+    schedule,
 )
 
 CPU = PerContainer(1000, GIB)
@@ -42,17 +42,17 @@ def turn(
     *queue: QueueEntry,
     used: int = 0,
     policy: Policy | None = None,
-    agents: tuple[Agent, ...] = (AGENT,),
+    agents: tuple[AgentStatus, ...] = (AGENT,),
 ) -> Placement | Shortfall:
     free = {one.name: free_of(one, [Resources(used * 1000, used * GIB)]) for one in agents}
-    turns = take_turns([*queue, mine], agents, free, policy or Policy(), NOW, lambda one, _placed: one.name != "stuck")
+    turns = schedule([*queue, mine], agents, free, policy or Policy(), NOW, lambda one, _placed: one.name != "stuck")
     return next(outcome for entry, outcome in turns if entry.id == mine.id)
 
 
 def test_priority_first_then_first_come() -> None:
     early, late, urgent = waiting("early", since=1), waiting("late", since=2), waiting("urgent", priority=20, since=3)
     tie = QueueEntry("id-a", "tie", 10, 2, early.demand)
-    assert in_order([late, tie, urgent, early]) == [urgent, early, tie, late]
+    assert by_priority([late, tie, urgent, early]) == [urgent, early, tie, late]
 
 
 KEPT = " (room is kept for %s, before it in the queue; schedule.yml launches what fits)"
@@ -168,7 +168,7 @@ def test_all_sessions_whose_turn_it_is_fit_at_once(numbers: list[tuple[int, int,
     going = [one for one in queue if isinstance(turn(one, *queue, policy=policy), Placement)]
     assert sum(one.demand.size for one in going) <= 8
     if queue:
-        assert in_order(queue)[0] in going
+        assert by_priority(queue)[0] in going
 
 
 def test_groups_that_share_an_agent_share_its_queue() -> None:

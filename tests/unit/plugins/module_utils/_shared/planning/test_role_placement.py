@@ -16,15 +16,11 @@ from hypothesis import strategies as st
 from samples import GIB, agent, frees, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Gpu
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Agent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import Demand, parse_cpuset
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import Placement, Shortfall
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import QueueRules
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import (
-    Policy,
-    QueueEntry,
-    take_turns,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import Policy, QueueEntry, schedule
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.role_placement import never_fits, place
 
 MULTI = {"cluster_mode": "multi-node", "memory": "1g"}
@@ -34,7 +30,7 @@ CPU_AGENT = agent("c", cpus=4, group="cpu")
 GPU_AGENTS = tuple(agent(name, cpus=8, group="gpu", gpus=(name + "0", name + "1")) for name in "gh")
 
 
-def placed(asked: dict[str, Any], *agents: Agent) -> str | Shortfall:
+def placed(asked: dict[str, Any], *agents: AgentStatus) -> str | Shortfall:
     found = place(request(**asked).demand(), agents, frees(*agents))
     return "".join(found.agents) if isinstance(found, Placement) else found
 
@@ -56,7 +52,9 @@ def placed(asked: dict[str, Any], *agents: Agent) -> str | Shortfall:
         ({**MULTI, "roles": [{"name": "ps", "size": 3}]}, (agent("a", 2), agent("b", 2, swarm="two"), agent("c", 2)), "caac"),
     ],
 )  # fmt: skip
-def test_roles_are_placed_together(asked: dict[str, Any], agents: tuple[Agent, ...], expected: str | None) -> None:
+def test_roles_are_placed_together(
+    asked: dict[str, Any], agents: tuple[AgentStatus, ...], expected: str | None
+) -> None:
     found = placed(asked, *agents)
     if expected is None:
         assert isinstance(found, Shortfall)
@@ -92,7 +90,7 @@ def test_roles_are_placed_together(asked: dict[str, Any], agents: tuple[Agent, .
         ),
     ],
 )
-def test_a_shortfall_names_the_role(asked: dict[str, Any], agents: tuple[Agent, ...], reason: str) -> None:
+def test_a_shortfall_names_the_role(asked: dict[str, Any], agents: tuple[AgentStatus, ...], reason: str) -> None:
     found = placed(asked, *agents)
     assert isinstance(found, Shortfall)
     assert found.reason == reason
@@ -112,7 +110,7 @@ def test_a_session_behind_another_gets_what_its_roles_have_left() -> None:
     queue = [
         QueueEntry(name, name, 10, float(since), demand) for since, name in enumerate(("first", "second", "third"))
     ]
-    decided = take_turns(queue, agents, frees(*agents), Policy(rules=QueueRules()), 10.0, lambda _entry, _place: True)
+    decided = schedule(queue, agents, frees(*agents), Policy(rules=QueueRules()), 10.0, lambda _entry, _place: True)
     turns = {entry.id: outcome for entry, outcome in decided}
     first, second, third = turns["first"], turns["second"], turns["third"]
     assert isinstance(first, Placement)
@@ -145,7 +143,7 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
-def clusters(draw: st.DrawFn) -> list[Agent]:
+def clusters(draw: st.DrawFn) -> list[AgentStatus]:
     shares = st.sampled_from([1.0, 2.0, 4.0])
     return [
         agent(
@@ -162,7 +160,7 @@ def clusters(draw: st.DrawFn) -> list[Agent]:
 
 @given(clusters(), requests())
 def test_every_container_has_what_its_role_asks_for_and_nothing_is_given_twice(
-    agents: list[Agent], asked: dict[str, Any]
+    agents: list[AgentStatus], asked: dict[str, Any]
 ) -> None:
     made, free = request(**asked), frees(*agents)
     before = copy.deepcopy(free)
@@ -193,7 +191,7 @@ def test_every_container_has_what_its_role_asks_for_and_nothing_is_given_twice(
     assert len(used) == 1 or (len({by_name[name].swarm for name in used}) == 1 and made.mode == "multi-node")
 
 
-def holds_all(one: Agent, parts: Sequence[Demand]) -> bool:
+def holds_all(one: AgentStatus, parts: Sequence[Demand]) -> bool:
     """Whether an agent takes all containers, by giving it one after the other."""
     left = frees(one)[one.name]
     for each in (part.per_container for part in parts for _container in range(part.size)):
@@ -204,7 +202,7 @@ def holds_all(one: Agent, parts: Sequence[Demand]) -> bool:
 
 
 @given(clusters(), requests())
-def test_a_session_that_fits_on_one_agent_is_placed(agents: list[Agent], asked: dict[str, Any]) -> None:
+def test_a_session_that_fits_on_one_agent_is_placed(agents: list[AgentStatus], asked: dict[str, Any]) -> None:
     demand = request(**asked).demand()
     parts = sorted(demand.parts, key=lambda part: -part.per_container.gpus)
     # Fractions of GPUs can be packed badly.
