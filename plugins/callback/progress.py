@@ -271,7 +271,7 @@ class CallbackModule(DefaultCallback):
         self._pass_on(number, frame)
 
     def _pass_on(self, number: int, frame: Any) -> None:
-        """What the signal did before."""
+        """The signal's previous handler."""
         before = self._before.get(number)
         if callable(before):
             before(number, frame)
@@ -294,7 +294,7 @@ def _write(text: str) -> None:
 
 
 def _is_unread(descriptor: int) -> bool:
-    """Whether a pipe has no reader any more."""
+    """Return whether a pipe has no reader any more."""
     pipe = select.poll()
     pipe.register(descriptor, 0)
     return any(event & select.POLLERR for _descriptor, event in pipe.poll(0))
@@ -306,7 +306,7 @@ def _transfers(folder: str) -> List[Tuple[int, int]]:
 
 
 def _counted(path: Path) -> Tuple[int, int]:
-    """How much of something is done, and all of it; the file may be gone meanwhile."""
+    """Return how much of something is done, and all of it; the file may be gone meanwhile."""
     with suppress(OSError, ValueError):
         now, whole = path.read_text(encoding="ascii").split()
         return int(now), int(whole)
@@ -330,7 +330,7 @@ def _columns() -> int:
 
 
 def task_facts(task: Any) -> TaskFacts:
-    """What the output of a phase needs to know of a task."""
+    """Return what the output of a phase needs to know of a task."""
     role = task._role.get_name() if getattr(task, "_role", None) else ""
     step = str(task.args.get("call") or "") if isinstance(task.args, dict) else ""
     return TaskFacts(str(task.name or task.get_name()).strip(), str(task.action), str(role), step)

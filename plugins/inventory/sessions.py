@@ -157,7 +157,7 @@ def _documents(base: str, wanted: List[str]) -> Dict[str, Any]:
 
 
 def _is_own(path: str) -> bool:
-    """Whether it is a directory of this user: ssh would read a configuration of another one, which can name any program."""
+    """Return whether it is a directory of this user: ssh would read a configuration of another one, which can name any program."""
     with suppress(FileNotFoundError):
         status = os.lstat(path)
         return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()

@@ -99,7 +99,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _is_gone(process: subprocess.Popen[bytes]) -> bool:
-    """Whether neither the program nor any process of its group is left."""
+    """Return whether neither the program nor any process of its group is left."""
     process.poll()
     try:
         os.killpg(process.pid, 0)

@@ -247,7 +247,7 @@ def json_lines(text: str) -> List[List[Any]]:
 
 
 def read_overlay(text: str) -> Json:
-    """What the container in the overlay network printed, as a dictionary of names, heard, latency, mbits and measured."""
+    """Return what the container in the overlay network printed, as a dictionary of names, heard, latency, mbits and measured."""
     found: Json = {"names": {}, "heard": [], "latency": {}, "mbits": {}, "measured": False}
     for words in json_lines(text):
         if words == ["done"]:

@@ -148,7 +148,7 @@ def _kernel_log(kmsg: str) -> bytes:
 
 
 def has_no_fabric_manager(proc: str = "/proc") -> bool:
-    """Whether this host has NVSwitches of its own and no process that manages them."""
+    """Return whether this host has NVSwitches of its own and no process that manages them."""
     if not glob.glob(f"{proc}/driver/nvidia-nvswitch/devices/*"):
         return False
     return not any(read(name).strip() == _FABRIC_MANAGER for name in glob.glob(f"{proc}/[0-9]*/comm"))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether this host has the rules that protect the networks of sessions (overlay_guard.sh): overlays, and bridges."""
+"""Check that this host has the rules that protect the networks of sessions (overlay_guard.sh): overlays, and bridges."""
 
 from __future__ import annotations
 

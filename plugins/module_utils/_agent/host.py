@@ -81,7 +81,7 @@ def kernel_limits(docker_host: str = "", proc: str = "/proc") -> Dict[str, int]:
 
 
 def has_bridge_filter(proc: str = "/proc") -> bool:
-    """Whether packets between the ports of a bridge pass iptables; without the module br_netfilter they do not."""
+    """Return whether packets between the ports of a bridge pass iptables; without the module br_netfilter they do not."""
     return read(f"{proc}/sys/net/bridge/bridge-nf-call-iptables").strip() == "1"
 
 
@@ -153,7 +153,7 @@ def own_addresses() -> Set[str]:
 
 
 def is_gone(address: str) -> bool:
-    """Whether an IPv4 address is of no interface of this host: it had another one before, or others reach it by translation.
+    """Return whether an IPv4 address is of no interface of this host: it had another one before, or others reach it by translation.
 
     >>> is_gone(""), is_gone("127.0.0.1"), is_gone("203.0.113.9")
     (False, False, True)
@@ -200,7 +200,7 @@ def link(interface: str, sys: str = "/sys") -> Dict[str, int]:
 
 
 def existing_paths(paths: Sequence[str], seconds: float = subprocess_call.PATIENCE) -> Dict[str, bool]:
-    """Whether each path exists. A path that does not answer does not."""
+    """Return whether each path exists. A path that does not answer does not."""
     return {path: bool(found) for path, found in subprocess_call.existing(paths, seconds).items()}
 
 
@@ -210,7 +210,7 @@ def gpu_nodes(dev: str = "/dev") -> List[str]:
 
 
 def has_systemd(run: str = "/run") -> bool:
-    """Whether systemd manages this host: https://www.freedesktop.org/software/systemd/man/latest/sd_booted.html"""
+    """Return whether systemd manages this host: https://www.freedesktop.org/software/systemd/man/latest/sd_booted.html"""
     return os.path.isdir(f"{run}/systemd/system")
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How an image reaches the agents: who pulls it and who gets a copy; which agent builds the reference image."""
+"""Distribute an image to the agents: choose who pulls it, who gets a copy, and who builds the reference image."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _counted(names: Sequence[str], images: Mapping[str, Json], rivals: Collectio
 
 
 def fits(image: Json, here: Json) -> bool:
-    """Whether an agent can run the image. An agent that does not say what it is decides nothing."""
+    """Return whether an agent can run the image. An agent that does not say what it is decides nothing."""
     return not (image["architecture"] and here["host"]) or image["architecture"] == here["host"]
 
 
@@ -99,7 +99,7 @@ def _origin(image: Json) -> Tuple[str, str]:
 
 
 def same(image: Json, other: Json) -> bool:
-    """Whether two entries are the same image. Its ID depends on whether the engine stores images in containerd."""
+    """Return whether two entries are the same image. Its ID depends on whether the engine stores images in containerd."""
     if not (image["present"] and other["present"]):
         return False
     return bool(image["id"] == other["id"] or (image["content"] and image["content"] == other["content"]))

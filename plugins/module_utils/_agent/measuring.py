@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What running containers use now: two readings of their counters, a moment apart.
+"""Measure what running containers use now: two readings of their counters, a moment apart.
 
 The counters come from the host's control groups, which costs nothing; where the engine is on another host, from the engine.
 """

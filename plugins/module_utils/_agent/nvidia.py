@@ -45,7 +45,7 @@ class SmiOutput:
 
 @dataclass(frozen=True)
 class Log:
-    """What ``nvidia-smi -q -x`` says of the driver and of each GPU, and what it says beside its log."""
+    """The parsed output of ``nvidia-smi -q -x``, and its standard error."""
 
     driver: str = ""
     gpus: Tuple[ElementTree.Element, ...] = ()
@@ -55,7 +55,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Seen:
-    """What nvidia-smi says of the GPUs: its log, and its list if there are MIG devices, which not every log names."""
+    """The output of nvidia-smi: its log, and its list if there are MIG devices, which not every log names."""
 
     log: Log = Log()
     listed: str = ""
@@ -84,7 +84,7 @@ def run_smi(*arguments: str, patience: float = PATIENCE, name: str = "nvidia-smi
 
 
 def _ends(process: subprocess.Popen[bytes], patience: float) -> bool:
-    """Whether the process ends in time. It is killed if it does not."""
+    """Return whether the process ends in time. It is killed if it does not."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(patience)
         return True
@@ -130,7 +130,7 @@ def nvlinks(text: str) -> Dict[str, int]:
 
 
 def look(devices: Sequence[str], asked: Callable[..., SmiOutput] = run_smi) -> Seen | None:
-    """What nvidia-smi says, if NVIDIA GPUs are among the devices and this host has the program."""
+    """Return what nvidia-smi says, if NVIDIA GPUs are among the devices and this host has the program."""
     ours = nvidia_only(devices)
     if not ours or (asked is run_smi and not program()):
         return None

@@ -155,7 +155,7 @@ class Endpoint:
 
 
 def answers(sender: socket.socket, expected: Set[Tuple[str, str]], deadline: float) -> Set[Tuple[str, str]]:
-    """Which of the expected answers (peer, size) arrive until the deadline."""
+    """Return which of the expected answers (peer, size) arrive until the deadline."""
     found: Set[Tuple[str, str]] = set()
     while expected - found:
         left = deadline - time.monotonic()

@@ -106,7 +106,7 @@ def send_from_container(
 
 
 def probe_connection(peers: Dict[str, str], limit: int = 16) -> Dict[str, Dict[str, str]]:
-    """How each peer's TCP ports answer: ``open``, ``refused`` or ``silent``. ``limit`` connections are tried at a time."""
+    """Return how each peer's TCP ports answer: ``open``, ``refused`` or ``silent``. ``limit`` connections are tried at a time."""
     wanted = [(name, address, port) for name, address in peers.items() for port in TCP_PORTS]
     answers: Dict[str, Dict[str, str]] = {name: {} for name in peers}
     for (name, _address, port), answer in zip(wanted, run_all(_connect, wanted, limit)):

@@ -102,7 +102,7 @@ def build_report(options: Json) -> Json:
 
 
 def warnings_of(found: Json) -> List[str]:
-    """What a report leaves out, for people."""
+    """Return what a report leaves out, for people."""
     name = found["name"]
     return [
         *[_IGNORED % (name, each["engine_name"], each["label"]) for each in found["ignored_containers"]],
@@ -111,7 +111,7 @@ def warnings_of(found: Json) -> List[str]:
 
 
 def _host_report(options: Json) -> Json:
-    """What does not depend on the engine, with all keys that the engine's answers replace."""
+    """Return what does not depend on the engine, with all keys that the engine's answers replace."""
     return {
         "name": options["name"],
         "reachable": True,
@@ -187,7 +187,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
 
 
 def _capacity(info: Json, overrides: Overrides) -> Json:
-    """What the agent has, with the parts of its GPUs and their health."""
+    """Return what the agent has, with the parts of its GPUs and their health."""
     capacity = overrides.capacity(info, all_gpus("nvidia" in (info.get("Runtimes") or {})))
     gpus = [Gpu.from_json(gpu) for gpu in capacity["gpus"]]
     seen = look([gpu.id for gpu in gpus])
@@ -278,7 +278,7 @@ def with_apps(engine: Engine, entry: Json, has_time: bool, apps_of: Collection[s
 
 
 def _tried(read: Callable[[Engine, str, str, str], Found], engine: Engine, entry: Json) -> Tuple[Found | None, str]:
-    """What a function reads of a container, or why this container cannot be read."""
+    """Return what a function reads of a container, or why this container cannot be read."""
     try:
         return read(engine, entry["engine_id"], entry["id"], entry["hostname"]), ""
     except LateError as error:

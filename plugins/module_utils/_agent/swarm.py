@@ -71,7 +71,7 @@ def membership(engine: Engine) -> Json:
 
 
 def whereabouts(engine: SwarmEngine, place: Json, addresses: List[str], *, is_local: bool) -> Json:
-    """What shows whether a host has another address than its Swarm knows, and what keeps it from joining again.
+    """Return what shows whether a host has another address than its Swarm knows, and what keeps it from joining again.
 
     ``address`` is the one for other hosts, and ``own`` the one that a host without a Swarm has. Where the host lacks the address that
     its Swarm knows, ``held`` are all that it has, and ``busy`` its containers of sessions. On a manager, ``seen`` are the addresses

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What waiting sessions wait for besides capacity: the success of other sessions, and time.
+"""The dependencies of waiting sessions: the success of other sessions, and a start time.
 
 A session that waits for what cannot happen any more leaves the queue with ERROR.
 """
@@ -39,7 +39,7 @@ class Dependencies:
 
     @property
     def text(self) -> str:
-        """Which sessions it waits for, or why it waits in vain; empty if it waits for none."""
+        """Return which sessions it waits for, or why it waits in vain; empty if it waits for none."""
         return self.reason or " ".join(self.failure).strip()
 
 
@@ -50,7 +50,7 @@ def awaited(
     agents: Sequence[AgentStatus],
     now: float,
 ) -> Dependencies:
-    """What a waiting session waits for. ``others`` are the newest sessions of the names in ``session_after``."""
+    """Return what a waiting session waits for. ``others`` are the newest sessions of the names in ``session_after``."""
     # What has happened lies in the past, even if the clock of this host was ahead then.
     since, waits = request.earliest(min(row.created, now)), []
     for name in request.after:
@@ -103,7 +103,7 @@ def _result(row: SessionRecord, agents: Sequence[AgentStatus]) -> Tuple[str, str
 
 
 def _starts_again(row: SessionRecord, agents: Sequence[AgentStatus], now: float) -> bool:
-    """Whether a pass restarts all containers of a session, with the command that has failed."""
+    """Return whether a pass restarts all containers of a session, with the command that has failed."""
     plan = row.plan
     if row.state != states.RUNNING or plan is None or plan.session.on_failure != RESTART_ALL:
         return False

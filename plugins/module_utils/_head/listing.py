@@ -34,7 +34,7 @@ def list_sessions(rows: Iterable[SessionRecord], agents: Sequence[AgentStatus]) 
 
 
 def list_agents(held: Mapping[str, Mapping[str, Sequence[Resources]]], agents: Sequence[AgentStatus]) -> List[Json]:
-    """What each agent has and what is booked on it, launches included; a PENDING session has nothing booked."""
+    """Return what each agent has and what is booked on it, launches included; a PENDING session has nothing booked."""
     return [_agent(agent, held[agent.name]) for agent in agents]
 
 
@@ -71,7 +71,7 @@ def _failed(containers: Sequence[Json], command: Json | None) -> List[str]:
 
 
 def _is_launchable(row: SessionRecord, containers: Sequence[Json], lacking: Sequence[str]) -> bool:
-    """Whether schedule.yml may launch it: it waits, or it has lost containers or apps and asks for them."""
+    """Return whether schedule.yml may launch it: it waits, or it has lost containers or apps and asks for them."""
     heals = row.settings.on_failure in HEALING or row.settings.on_lost == RELOCATE
     has_lost = bool(lacking or failed_apps(containers))
     return row.state == states.PENDING or (row.state == states.RUNNING and heals and has_lost)
@@ -146,7 +146,7 @@ def _shape(row: SessionRecord, observed: Observed) -> Json:
 
 
 def _roles(roles: Sequence[Role]) -> Json:
-    """What the containers of each role have; nothing without roles."""
+    """Return what the containers of each role have; nothing without roles."""
     shown = [subset(one, "name", "size", "millicpus", "memory", "gpus") for one in roles]
     return {"roles": shown} if shown else {}
 
@@ -174,7 +174,7 @@ def _agent(agent: AgentStatus, held: Mapping[str, Sequence[Resources]]) -> Json:
 
 
 def _gpu_count(gpus: Sequence[Gpu]) -> float:
-    """How many GPUs these are: a MIG device is less than one.
+    """Return how many GPUs these are: a MIG device is less than one.
 
     >>> _gpu_count([Gpu("GPU-1", 4.0), Gpu("MIG-1", 0.4286, 1 << 30)])
     1.429
@@ -188,7 +188,7 @@ def _whole(amount: float) -> float:
 
 
 def _measured(agent: AgentStatus) -> Json | None:
-    """What the sessions of an agent use now, and what its GPUs do; None if nothing was measured."""
+    """Return what the sessions of an agent use now, and what its GPUs do; None if nothing was measured."""
     known = [container.data["measured"] for container in agent.containers if container.data.get("measured")]
     if not known and not agent.gpu_use:
         return None

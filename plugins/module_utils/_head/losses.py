@@ -87,7 +87,7 @@ def decided(
 
 
 def losses(store: Store, agents: Sequence[AgentStatus], owner: str, now: float) -> List[Json]:
-    """What a pass does about the sessions of an owner: C(end), C(relocate), or C(stay) if no agent has room, which is recorded."""
+    """Return a pass's decision for an owner's sessions: C(end), C(relocate), or C(stay) if no agent has room, which is recorded."""
     rows = [row for row in store.live({states.RUNNING}) if row.owner == owner]
     nodes, found = _nodes(store), decided(rows, agents, silent_agents(store), now)
     return [_action(store, row, plan, lost, agents, nodes) for row, plan, lost in found]

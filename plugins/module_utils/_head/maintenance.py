@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the head does beside its decisions: adopt sessions, give up lost launches, find what is to be removed, forget what is old.
+"""Maintain the store: adopt sessions, give up lost launches, find what is to be removed, forget what is old.
 
 The engines' reports come in as documents; nothing here connects to an engine.
 """
@@ -94,7 +94,7 @@ def _forget_unseen(store: Store, agents: Sequence[AgentStatus]) -> None:
 
 
 def correct_times(store: Store, now: float) -> None:
-    """What has happened to a session lies in the past, also if the clock of this host was ahead then.
+    """Move the times of live sessions into the past, if the clock of this host was ahead.
 
     It would else wait until that time, or outlive its lifetime by as much.
     """
@@ -149,7 +149,7 @@ def _is_given_up(store: Store, row: SessionRecord, request: Request, agents: Seq
 
 
 def is_lost(row: SessionRecord, now: float, takeover: str = "") -> bool:
-    """Whether no controller works on a session any more. ``takeover`` is the launch of one that is known to be gone.
+    """Return whether no controller works on a session any more. ``takeover`` is the launch of one that is known to be gone.
 
     A lease that ends far in the future was given while the clock of this host was wrong.
     """

@@ -46,7 +46,7 @@ def read_document(folder: str) -> Json:
 
 
 def has_policy(folder: str) -> bool:
-    """Whether there is a file of the policy for the store in this folder, readable or not."""
+    """Return whether there is a file of the policy for the store in this folder, readable or not."""
     return os.path.lexists(policy_path(folder))
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a host has of a head. A head that has moved in the inventory would have an empty store, and no limits."""
+"""Find a head's store and policy on a host. A head that has moved in the inventory would have an empty store, and no limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .store import FILE, Store
 
 
 def presence(directory: str) -> Json:
-    """How many C(sessions) the store in this directory has that wait or run, and whether there is a C(policy).
+    """Return how many C(sessions) the store in this directory has that wait or run, and whether there is a C(policy).
 
     A store that this login cannot read has none.
     """

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What every owner has now, against the quotas of the site's policy; and the lines that show both."""
+"""Compare what every owner holds with the quotas of the site's policy, and write the lines that show both."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RULES = tuple(one.name for one in fields(Limits) if one.name not in QUOTAS)
 
 
 def uses(rows: Iterable[SessionRecord], agents: Sequence[AgentStatus]) -> List[SessionUse]:
-    """What each of these sessions holds: by its plan, or by the labels of its containers if it has none."""
+    """Return what each of these sessions holds: by its plan, or by the labels of its containers if it has none."""
     return [(row.id, row.owner, Use.of_resources(_resources(row, agents))) for row in rows]
 
 

@@ -106,7 +106,7 @@ def _grows(former: Sequence[int], request: Request) -> bool:
 
 
 def _described(former: Sequence[int], request: Request) -> str:
-    """What changes, as a note in the history of the session."""
+    """Return what changes, as a note in the history of the session."""
     changes = [
         "the size%s was changed from %d to %d" % (f" of role {part.name}" if part.name else "", before, part.size)
         for part, before in zip(request.parts, former)

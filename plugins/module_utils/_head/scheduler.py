@@ -47,7 +47,7 @@ LIMITS = ("lifetime", "idle_timeout")
 
 @dataclass(frozen=True)
 class Decision:
-    """What is to be done about a request.
+    """A decision about a request.
 
     ``verdict`` is ``placed``, ``pending``, ``failed``, ``running`` (nothing is missing), ``repair`` or ``held`` (another
     controller works on the session). ``missing`` are hostnames to repair, ``remove`` the IDs of ended sessions that still
@@ -112,7 +112,7 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
 
 
 def _existing(store: Store, row: SessionRecord, request: Request, context: Context) -> Decision | None:
-    """What to do about a session of that name that is past PENDING; None when the name is free again."""
+    """Return what to do about a session of that name that is past PENDING; None when the name is free again."""
     if row.state in states.LAUNCHING or row.state == states.TERMINATING:
         if row.state == states.TERMINATING and row.holder is None:
             store.change(row, states.TERMINATED, context.now, "the rest of it is removed")
@@ -158,7 +158,7 @@ def _repaired(
     context: Context,
     up: Collection[Tuple[str, str]],
 ) -> Decision:
-    """What is missing or too much, in the sizes of the request, under a lease of this controller."""
+    """Return what is missing or too much, in the sizes of the request, under a lease of this controller."""
     former = row.former_sizes
     if request.sizes != plan.session.sizes:
         former = former or plan.session.sizes
@@ -235,7 +235,7 @@ def _check_requester(store: Store, row: SessionRecord, context: Context) -> None
 
 
 def _check_kept(store: Store, request: Request, context: Context) -> None:
-    """What the controller keeps under this name must belong to a session that has ended on this head."""
+    """Refuse a controller whose files under this name belong to a session that has not ended on this head."""
     if not context.kept or store.ended([context.kept]):
         return
     other = store.get(context.kept)
@@ -345,7 +345,7 @@ _FIELDS = ("command", "command_timeout")
 
 
 def is_next_command(former: Request, request: Request) -> bool:
-    """Whether the fields in which a request differs from the session's are those of a batch command that replaces another."""
+    """Return whether the fields in which a request differs from the session's are those of a batch command that replaces another."""
     names = former.differences(request)
     return bool(names and former.command and request.command) and set(names) <= set(_FIELDS)
 

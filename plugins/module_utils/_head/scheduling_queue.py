@@ -31,7 +31,7 @@ from .usage import capacity_left
 
 @dataclass(frozen=True)
 class Context:
-    """What a decision depends on: the agents' reports, who asks, and when.
+    """The context of a decision: the agents' reports, the caller, and the time.
 
     ``now`` is in seconds since the epoch, ``lease`` in seconds. ``takeover`` is the launch of a controller that is known
     to be gone. ``site`` is the policy of the site. ``kept`` is the ID of the session that the controller's folder of this name
@@ -219,7 +219,7 @@ def _entries(
 
 
 def _fairness(store: Store, owners: Set[str], rules: QueueRules, now: float) -> Mapping[str, float]:
-    """How little each owner has used; all alike if the site does not weigh it."""
+    """Return how little each owner has used; all alike if the site does not weigh it."""
     if not rules.share_weight:
         return {}
     # What is older than ten half-lives counts less than a thousandth.

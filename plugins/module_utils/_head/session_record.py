@@ -226,7 +226,7 @@ DOCUMENTS = ("request", "plan")
 
 
 def stays(row: SessionRecord, name: str, text: str) -> bool:
-    """Whether the text of a document stays in the store. A session that waits again has no plan any more."""
+    """Return whether the text of a document stays in the store. A session that waits again has no plan any more."""
     value = getattr(row, name)
     if value is None:
         return name != "plan" or row.state != PENDING
@@ -284,7 +284,7 @@ class Termination:
     launches: FrozenSet[str]
 
     def includes(self, container: ObservedContainer) -> bool:
-        """Whether the end includes a container: another store may have repaired the session later, and it runs again.
+        """Return whether the end includes a container: another store may have repaired the session later, and it runs again.
 
         The clock of an engine decides only about containers of launches that this store does not know.
         """

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a list shows of a session besides its state, such as its apps and folders, and what a pass over the queue does about it."""
+"""Complete the entry of a session in a list: its apps, its folders, and what a pass over the queue does about it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def time_left(session: Json, now: float) -> float | None:
 
 
 def is_overdue(row: SessionRecord, now: float) -> bool:
-    """Whether a running session has outlived its lifetime: what keeps it in the containers can be stopped by root there."""
+    """Return whether a running session has outlived its lifetime: what keeps it in the containers can be stopped by root there."""
     session, has_lifetime = row.settings, row.state == states.RUNNING and bool(row.settings.lifetime)
     return has_lifetime and now > session.began + session.lifetime + session.grace + _PAUSE
 

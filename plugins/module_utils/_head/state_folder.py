@@ -32,7 +32,7 @@ def state_dir(wanted: str | None) -> str:
 
 
 def is_shared_store(entry: os.stat_result) -> bool:
-    """Whether a folder is for its group and for no other user."""
+    """Return whether a folder is for its group and for no other user."""
     return stat.S_IMODE(entry.st_mode) & (SHARED | 0o007) == SHARED
 
 
@@ -74,7 +74,7 @@ def check_readable(folder: str) -> None:
 
 
 def is_filled(path: str) -> bool:
-    """Whether there is a store with its tables: a process may have ended right after it created the file."""
+    """Return whether there is a store with its tables: a process may have ended right after it created the file."""
     try:
         entry = os.lstat(path)
     except OSError:
@@ -145,7 +145,7 @@ def engine_group(docker_host: str = "") -> int | None:
 
 
 def _is_ours(path: str) -> bool:
-    """Whether this user's store is there already, so that its folder was accepted before."""
+    """Return whether this user's store is there already, so that its folder was accepted before."""
     try:
         entry = os.lstat(path)
     except OSError:
@@ -242,7 +242,7 @@ def provide_directory(folder: str, wanted: Folder) -> None:
 
 
 def _is_the_stores(folder: str, before: Folder) -> bool:
-    """Whether nothing but the store is in the folder, so that its mode may change."""
+    """Return whether nothing but the store is in the folder, so that its mode may change."""
     if folder == STATE_DIR:
         return True
     entry = os.lstat(folder)

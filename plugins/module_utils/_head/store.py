@@ -233,7 +233,7 @@ class Store:
         return Requester._make(found) if found else None
 
     def holdings(self, since: float = 0.0) -> List[Holding]:
-        """What sessions have held after a moment, in seconds since the epoch, without times that cannot be."""
+        """Return what sessions have held after a moment, in seconds since the epoch, without times that cannot be."""
         began, ended = "CAST(began AS REAL)", "CAST(ended AS REAL)"
         amounts = "CAST(millicpus AS INTEGER), CAST(memory AS INTEGER), min(CAST(gpus AS REAL), 1e11)"
         query = f"SELECT session, owner, {began}, {ended}, {amounts} FROM holding WHERE (ended IS NULL OR ended > ?)"
@@ -383,7 +383,7 @@ def _row(values: Sequence[Any]) -> SessionRecord:
 
 
 def _refusal(path: str, words: str) -> StateError:
-    """What the user can do about SQLite's message."""
+    """Return what the user can do about SQLite's message."""
     kind, advice = StateError, ""
     if _FULL in words:
         kind = FullStoreError

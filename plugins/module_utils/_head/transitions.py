@@ -35,7 +35,7 @@ _MOST_RETRIES = 3
 
 @dataclass(frozen=True)
 class Change:
-    """What is to change: the session, by its ID or by name and owner, and who changes it. The default owner is the user of the holder.
+    """A change: the session, by its ID or by name and owner, and who changes it. The default owner is the user of the holder.
 
     ``now`` is in seconds since the epoch, ``lease`` in seconds; ``reached`` are the agents that hold nothing of the session
     any more; ``folders`` are sessions with a folder on the controller, and ``logs`` results of ``logs.read``. ``retry`` says that
@@ -91,7 +91,7 @@ def _running(store: Store, change: Change, row: SessionRecord) -> None:
 
 
 def _is_overtaken(row: SessionRecord, change: Change) -> bool:
-    """Whether a repair reports too late: its lease had run out, and another launch works on the session."""
+    """Return whether a repair reports too late: its lease had run out, and another launch works on the session."""
     return change.launch not in ("", row.launch)
 
 
@@ -211,7 +211,7 @@ def _terminated(store: Store, change: Change, row: SessionRecord) -> None:
 
 
 def _noted_end(store: Store, row: SessionRecord) -> str:
-    """How a session with a result ended, as it was noted while the session ran."""
+    """Return how a session with a result ended, as it was noted while the session ran."""
     notes = [entry["reason"] for entry in store.history(row.id) if entry["before"] == entry["after"]]
     return notes[-1] if row.result and notes else ""
 
@@ -228,7 +228,7 @@ def _holders(row: SessionRecord, change: Change) -> List[str]:
 
 
 def note_restart(store: Store, row: SessionRecord, agents: Sequence[AgentStatus], now: float) -> bool:
-    """Whether all containers restart. Then it is counted, and the session has no result until its command has ended again."""
+    """Return whether all containers restart. Then it is counted, and the session has no result until its command has ended again."""
     if row.settings.on_failure != RESTART_ALL:
         return False
     [session] = list_sessions([row], agents)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is booked on the agents and by whom, what an owner may still have, and samples of it over time."""
+"""Count the bookings of agents and owners, and what an owner may still have, and sample them over time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Holdings = Dict[str, Dict[str, List[Resources]]]
 
 
 def held_on(agents: Sequence[AgentStatus], ends: Mapping[str, Termination], plans: Iterable[Plan]) -> Holdings:
-    """What each owner holds on each agent, from the ends of sessions, by ID, and the plans that hold something.
+    """Return what each owner holds on each agent, from the ends of sessions, by ID, and the plans that hold something.
 
     It is every labelled container that the end of its session does not include, and every container that the store has placed
     and no engine shows yet.
@@ -48,7 +48,7 @@ def held_on(agents: Sequence[AgentStatus], ends: Mapping[str, Termination], plan
 def capacity_left(
     agents: Sequence[AgentStatus], ends: Mapping[str, Termination], plans: Iterable[Plan]
 ) -> Dict[str, FreeCapacity]:
-    """What is free on each agent, by its name."""
+    """Return what is free on each agent, by its name."""
     held = held_on(agents, ends, plans)
     return {agent.name: free_of(agent, chain.from_iterable(held[agent.name].values())) for agent in agents}
 
@@ -96,12 +96,12 @@ def list_groups(agents: Sequence[Json], owner: str | None, left: Json | None = N
 
 
 def _within_quota(own: Json, capacity: Json, left: Json) -> Json:
-    """What an owner may have of a group at most: its capacity, or what the owner has there and what the quotas still leave."""
+    """Return what an owner may have of a group at most: its capacity, or what the owner has there and what the quotas still leave."""
     return {name: min(capacity[name], own[name] + left.get(name, capacity[name])) for name in _AMOUNTS}
 
 
 def available(policy: SitePolicy, use: Mapping[str, Use], agents: Sequence[Json], owner: str) -> Json:
-    """What an owner may still have now: what is free in the permitted groups, at most what the quotas leave."""
+    """Return what an owner may still have now: what is free in the permitted groups, at most what the quotas leave."""
     permitted = policy.limits_for(owner, "resource_groups")
     usable = [
         agent

@@ -87,7 +87,7 @@ class InputError(ComputeError):
 
     @property
     def parts(self) -> Tuple[str, str, str]:
-        """What makes the same error in another process."""
+        """Return what makes the same error in another process."""
         return self.where, str(self._value), self._rule
 
 

@@ -47,7 +47,7 @@ _NOT_BEGUN = "the command does not run since main1 was started; the launch of th
 
 
 def describe_command_exit(command: Json) -> str:
-    """How a batch command ended, without a full stop.
+    """Return how a batch command ended, without a full stop.
 
     ``command`` has ``exit_code``, ``oom_killed`` and, where the exit code cannot be known, ``reason``.
     """
@@ -61,7 +61,7 @@ def describe_command_exit(command: Json) -> str:
 
 
 def describe_container_exit(container: Json) -> str:
-    """How a container that does not run ended, or what it waits for, without a full stop.
+    """Return how a container that does not run ended, or what it waits for, without a full stop.
 
     ``container`` has ``hostname``, ``agent``, ``state``, and ``exit_code`` and ``oom_killed`` if its engine knows it.
     """
@@ -112,7 +112,7 @@ def limit_reached(containers: Iterable[Json]) -> str:
 
 
 def _end_with_command(command: Json, containers: Iterable[Json]) -> str:
-    """How the command ended, after the containers that have died before."""
+    """Return how the command ended, after the containers that have died before."""
     dead = [one for one in containers if one["state"] == "exited" and one["exit_code"] not in WITH_COMMAND]
     known = command.get("exit_code") is not None
     ends = [describe_command_exit(command) if known else "ended with its command"]

@@ -187,7 +187,7 @@ _REFERENCE = re.compile(r"\$+[A-Za-z_][A-Za-z0-9_]*|\$\{[^}]*\}|(?:^|(?<=:))~(?=
 
 
 def refers_to_itself(name: str, text: str) -> bool:
-    """Whether a value has C($NAME) or C(${NAME}).
+    """Return whether a value has C($NAME) or C(${NAME}).
 
     >>> refers_to_itself("PATH", "/x:$PATH"), refers_to_itself("PATH", "/x:$PATHS"), refers_to_itself("A", "$B")
     (True, False, False)
@@ -255,7 +255,7 @@ def unexpanded_paths(values: Mapping[str, Any]) -> str:
 
 
 def _references(values: Mapping[str, Any], above: str = "") -> Iterator[Tuple[str, str, str]]:
-    """What in variables like PATH looks like a reference, after those that are replaced."""
+    """Return what in variables like PATH looks like a reference, after those that are replaced."""
     for key, value in values.items():
         own = str(key) if above else str(key).replace("session_", "", 1)
         if own == "environment" and isinstance(value, Mapping):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 def covers(folder: str, path: str) -> bool:
-    """Whether a path is this folder or lies below it."""
+    """Return whether a path is this folder or lies below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 

@@ -75,7 +75,7 @@ def call_with_timeout(call: Callable[[], Any], seconds: float = PATIENCE) -> Any
 
 
 def existing(paths: Sequence[str], seconds: float = PATIENCE) -> Dict[str, Optional[bool]]:
-    """Whether each path exists; None for a path that does not answer: a network file system waits for its lost server for ever."""
+    """Return whether each path exists; None for a path that does not answer: a network file system waits for a lost server forever."""
     pending = {path: ForkedCall(partial(_exists, path)) for path in paths}
     deadline = deadline_in(seconds)
     return {path: _value_or_none(one, deadline) for path, one in pending.items()}

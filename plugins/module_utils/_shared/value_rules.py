@@ -39,7 +39,7 @@ def check_whole(variable: str, value: Any, least: int, most: int) -> int:
 
 
 def in_seconds(value: Any) -> str:
-    """What to write in place of a duration with a unit; empty for any other value.
+    """Return what to write in place of a duration with a unit; empty for any other value.
 
     >>> in_seconds("1d"), in_seconds("5"), in_seconds("1 m")
     (' (1d is 86400 seconds)', '', '')
@@ -296,7 +296,7 @@ def check_public_key(variable: str, value: Any) -> str:
 
 
 def _is_key(kind: str, text: str) -> bool:
-    """Whether the text is a key of this type: the type again, and the numbers of the key, each after its length."""
+    """Return whether the text is a key of this type: the type again, and the numbers of the key, each after its length."""
     try:
         rest = base64.b64decode(text.encode("ascii"), validate=True)
     except (UnicodeEncodeError, binascii.Error):

@@ -128,7 +128,7 @@ def remove_network(agent: AgentHandle, mark: str) -> Json:
 
 
 def _found(agent: AgentHandle, mark: str, file: str, order: str, last: str, seconds: float) -> Json:
-    """What the container has found once it has written a line that begins with ``last``, or after some seconds."""
+    """Return what the container has found once it has written a line that begins with ``last``, or after some seconds."""
     engine = agent.connect(Engine)
     engine.put_file(_NETWORK % mark, f"{overlay_endpoint.FOLDER}/{file}", f"{order}\n".encode())
     wait_until(lambda: "\n" + last in engine.logs(_NETWORK % mark), deadline_in(seconds), 0.2, 1.0)

@@ -111,7 +111,7 @@ def maintain(
 
 
 def fenced(head: Head, agents: Sequence[Json]) -> Json:
-    """Which of these agents have old containers to remove, right before they are removed."""
+    """Return which of these agents have old containers to remove, right before they are removed."""
     with Store.opened(head.directory, read_only=True) as store:
         return {"fenced": to_clean(store, read_agents(agents))}
 

@@ -48,7 +48,7 @@ def examine(
     needed: bool = False,
     deadline: int = 60,
 ) -> Json:
-    """What this user finds on a host, for tasks that only an unfit host needs.
+    """Return what this user finds on a host, for tasks that only an unfit host needs.
 
     C(engine) and C(sdk) say whether the engine answers and the Docker SDK is there; with C(needed), an error says why not.
     """
@@ -90,7 +90,7 @@ def install(agent: AgentHandle, scripts: Json, applets: Sequence[str], image: st
 
 
 def _of_host(users: Sequence[str]) -> Json:
-    """What this process sees without the engine."""
+    """Return what this process sees without the engine."""
     path = os.environ.get("PATH", "") + _SBIN
     return {
         "is_root": os.geteuid() == 0,
@@ -107,7 +107,7 @@ def _members() -> List[str]:
 
 
 def _answers(docker: Sequence[str], deadline: int) -> bool:
-    """Whether the engine answers its program in time."""
+    """Return whether the engine answers its program in time."""
     command = [*docker, "version"]
     try:
         asked = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=deadline)

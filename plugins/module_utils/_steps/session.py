@@ -87,7 +87,7 @@ def _placed(store: Store, request: Request, context: Context, folders: Sequence[
 
 
 def _warnings(store: Store, decision: Decision, context: Context) -> List[str]:
-    """What the user of a new session should know of the sessions beside it."""
+    """Return what the user of a new session should know of the sessions beside it."""
     if decision.verdict != "placed" or decision.plan is None:
         return []
     return waits_on_mps(decision.plan, store.held_plans(), context.agents)

@@ -103,7 +103,7 @@ def _sessions(
 
 
 def _restarts(session: Json, now: float) -> Json:
-    """How many restarts of all containers are left, and why the next one is not made now."""
+    """Return how many restarts of all containers are left, and why the next one is not made now."""
     if session["on_failure"] != RESTART_ALL:
         return {"restarts_left": 0, "restart_waits": ""}
     count, reason = restart_turn(session["history"], session["restarts"], now)
@@ -114,7 +114,7 @@ def _restarts(session: Json, now: float) -> Json:
 
 
 def _is_requested_here(store: Store, session: str) -> bool:
-    """Whether the login of this process has requested the session, or that is not known: a pass acts on no others."""
+    """Return whether the login of this process has requested the session, or that is not known: a pass acts on no others."""
     requester = store.requester(session)
     return requester is None or requester.uid == os.geteuid()
 

@@ -85,7 +85,7 @@ def check_commit(head: Head, session: str, owner: str, image: str) -> Json:
 
 
 def usage(head: Head, owner: str | None = None, month: str | None = None) -> Json:
-    """What owners have used by month, or in one, as C(usage), C(lines) and C(csv)."""
+    """Return what owners have used by month, or in one, as C(usage), C(lines) and C(csv)."""
     groups = {name: group.owners for name, group in read_policy(head.directory).groups.items()}
     with Store.opened(head.directory, read_only=True) as store:
         found = fair_share.usage(store.holdings(), groups, time.time())

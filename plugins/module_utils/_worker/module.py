@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a module works: options that modules share, and the only place where a result or a failure leaves a module.
+"""Run a module: options that modules share, and the only place where a result or a failure leaves a module.
 
 A module that works on a host has an ``ARGUMENT_SPEC`` and ``work(params, check_mode) -> result``. Its ``main`` calls ``run``.
 ``called`` gives the same result without a process of its own: in the process that runs Ansible, or in one that stays on a host.
@@ -84,17 +84,17 @@ def _answer(spec: Mapping[str, Json], work: Work, asked: Json) -> Tuple[Json, bo
 
 
 def _python_usable(result: Json) -> bool:
-    """Whether this Python can do the work of this host. If not, Ansible may find another one that has the Docker SDK."""
+    """Return whether this Python can do the work of this host. If not, Ansible may find another one that has the Docker SDK."""
     return _engine_reachable(result) and (result.get("failure") or {}).get("code") != LibraryError.code
 
 
 def _may_daemonize(result: Json) -> bool:
-    """Whether no new process could do better: one of a new login may reach an engine that this one does not reach."""
+    """Return whether no new process could do better: one of a new login may reach an engine that this one does not reach."""
     return not result.get("failed") and _engine_reachable(result)
 
 
 def _engine_reachable(result: Json) -> bool:
-    """Whether the step has found no lack of an engine: a report says so, and other steps that need the engine fail."""
+    """Return whether the step has found no lack of an engine: a report says so, and other steps that need the engine fail."""
     parts = (result, result.get("agent") or {}, result.get("report") or {})
     return all(part.get("reachable", True) for part in parts)
 
@@ -154,6 +154,6 @@ def join_arguments(first: Json, second: Json) -> Json:
 
 
 def _measured(begun: float) -> Json:
-    """How long the work took, and its requests to the engine, which the action plugin removes from the result."""
+    """Return how long the work took, and its requests to the engine, which the action plugin removes from the result."""
     calls = taken(begun)
     return {"duration": round(time.monotonic() - begun, 3), **({CALLS: calls} if calls else {})}

@@ -152,7 +152,7 @@ def _accepted(listener: socket.socket, answer: Answer) -> int:
 
 
 def _ended() -> List[int]:
-    """How the copies have ended that were not there at the last call."""
+    """Return how the copies have ended that were not there at the last call."""
     found = []
     with suppress(ChildProcessError):
         while True:

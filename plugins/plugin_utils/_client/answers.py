@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the containers of a session answer to a command, as lines for people and as one sentence if it failed."""
+"""Turn the answers of containers to a command into lines for people, and into one message if it failed."""
 
 from __future__ import annotations
 

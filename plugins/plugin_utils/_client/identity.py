@@ -45,7 +45,7 @@ def make_bundle(plan: Plan, identity: Identity, containers: Sequence[Container],
 
 
 def _has_pages(plan: Plan, containers: Sequence[Container]) -> bool:
-    """Whether main1 is among the containers and has an app, with which the user may have no other way to the key."""
+    """Return whether main1 is among the containers and has an app, with which the user may have no other way to the key."""
     return any(one.rank == 0 and one in containers for one, _app in kept_apps(plan))
 
 

@@ -90,7 +90,7 @@ class Identity:
         return _line(builder.sign(self._key("ca")).public_bytes(), hostname)
 
     def owns(self, private: bytes) -> bool:
-        """Whether this is the user's private key. The format has a random part, so texts of the same key differ."""
+        """Return whether this is the user's private key. The format has a random part, so texts of the same key differ."""
         try:
             key = serialization.load_ssh_private_key(private, password=None)
         except (ValueError, TypeError, UnsupportedAlgorithm):

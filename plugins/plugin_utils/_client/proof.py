@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which container proves which others, how many at a time, and the script that does it in ``main1`` and in other containers."""
+"""Divide the proof among containers, bound how many they prove at a time, and write the script that does it."""
 
 from __future__ import annotations
 

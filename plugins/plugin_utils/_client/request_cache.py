@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a controller keeps of its sessions beside their results, and what it removes of sessions that have ended without it.
+"""Keep the requests of a controller's sessions, and remove the files of sessions that have ended without it.
 
 It keeps the request of each session until the session ends, with the paths of the files of secrets. The session store does not have
 these paths, and other users can write there. So what acts on a request of the store, such as a pass, a repair or a restart, leaves a

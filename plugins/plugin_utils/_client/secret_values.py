@@ -77,7 +77,7 @@ def _given(wanted: Sequence[Secret], given: Any, key: str) -> Dict[str, str]:
 
 
 def delivery(wanted: Sequence[Secret], contents: Mapping[str, bytes]) -> SecretFiles:
-    """What a container gets: the files, and the variables that some of them are, too."""
+    """Return what a container gets: the files, and the variables that some of them are, too."""
     variables = {
         secret.environment: contents[secret.name].decode().removesuffix("\n") for secret in wanted if secret.environment
     }

@@ -116,7 +116,7 @@ class Artifacts:
         return True
 
     def holds(self, name: str, content: bytes, mode: int = 0o600) -> bool:
-        """Whether the file has the expected content and mode."""
+        """Return whether the file has the expected content and mode."""
         return self._look(name) == (content, mode)
 
     def write_json(self, name: str, document: Json) -> bool:
@@ -141,7 +141,7 @@ class Artifacts:
         return True
 
     def _is_of(self, session: str) -> bool:
-        """Whether the folder has no secret of another session. A damaged secret is useless and may be removed."""
+        """Return whether the folder has no secret of another session. A damaged secret is useless and may be removed."""
         try:
             return self._secret()[1] in ("", session)
         except DamagedError:
@@ -229,5 +229,5 @@ def _rename_first(folder: int, temporary: str) -> None:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether it is one of our files, or a temporary file that a killed process left."""
+    """Return whether it is one of our files, or a temporary file that a killed process left."""
     return name in FILES or any(name.startswith(f".{file}.") for file in FILES)

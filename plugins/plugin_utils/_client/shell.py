@@ -89,7 +89,7 @@ class Shell:
 
 
 class Output:
-    """What a container writes: everything up to a line that proves the connection, then the last bytes."""
+    """The output of a container: everything up to a line that proves the connection, then the last bytes."""
 
     def __init__(self, marker: str, limit: int) -> None:
         self._marker, self._limit = marker.encode() + b"\n", limit
@@ -119,7 +119,7 @@ class Output:
 
     @property
     def complaint(self) -> str:
-        """What ssh wrote before it gave up: its last line."""
+        """Return what ssh wrote before it gave up: its last line."""
         lines = [line for line in visible_lines(self._head) if line.strip()]
         return lines[-1].strip().rstrip(".") if lines else "ssh ended without a message"
 

@@ -256,7 +256,7 @@ def _ask(paramiko: Any, transport: Any, proof: Proof, deadline: float, glance: G
 
 
 def _end_of(channel: Any, heard: str, deadline: float) -> str:
-    """How a shell ended: its exit code, and the last line that it has written, as an error or else as output."""
+    """Return how a shell ended: its exit code, and the last line that it has written, as an error or else as output."""
     channel.status_event.wait(min(RESERVE, _left(deadline)))
     errors = channel.recv_stderr(CHUNK).decode("utf-8", "replace")
     said = ([line.strip() for line in errors.split("\n") if line.strip()] or [heard])[-1][:MOST_OF_ANSWER].rstrip(".")

@@ -55,7 +55,7 @@ def check_neighbours(report: Json, _required: Requirements) -> Verdict:
 
 
 def check_size(report: Json, _required: Requirements) -> Verdict:
-    """How many containers the agent can run, whatever CPUs and memory it has."""
+    """Return how many containers the agent can run, whatever CPUs and memory it has."""
     kernel = report["kernel"]
     room = kernel_room(kernel_bounds(kernel))
     found = "up to %d containers of a session" % room
@@ -107,7 +107,7 @@ def _engine(report: Json, _required: Requirements) -> Verdict:
 
 
 def _api(report: Json, _required: Requirements) -> Verdict:
-    """Whether the engine listens on TCP without checking who connects."""
+    """Return whether the engine listens on TCP without checking who connects."""
     if not report["open_api"]:
         return OK, "no open TCP address", ""
     found = f"everyone who reaches {', '.join(report['open_api'])} is root on this host"
@@ -163,7 +163,7 @@ def _cgroups(report: Json, _required: Requirements) -> Verdict:
 
 
 def _bounds(report: Json, _required: Requirements) -> Verdict:
-    """What keeps a session from filling its agent."""
+    """Return what keeps a session from filling its agent."""
     driver, storage = report["log_driver"], report["storage"]
     found = "pids {}, logs {}, files {}".format(
         "bounded" if report["cgroups"]["pids limit"] else "not bounded",

@@ -34,7 +34,7 @@ PairTest = Callable[[Json, Json, Dict[str, Json]], bool]
 
 
 def check_swarm(reports: Sequence[Json], required: Requirements) -> List[Finding]:
-    """Whether all agents are in one Swarm, and whether it tolerates the loss of a manager."""
+    """Return whether all agents are in one Swarm, and whether it tolerates the loss of a manager."""
     nodes, cluster, managers = swarm_of(reports, required.head)
     findings = [
         Finding("swarm", node.name, *_membership(node, report["swarm"]["error"], cluster))
@@ -67,7 +67,7 @@ def _quorum(managers: Sequence[str], size: int) -> Verdict:
 
 
 def check_gpu_versions(reports: Sequence[Json]) -> List[Finding]:
-    """Whether all agents with GPUs have the same driver and the same toolkit: a session may run on any of them."""
+    """Return whether all agents with GPUs have the same driver and the same toolkit: a session may run on any of them."""
     findings = []
     for check, key in (("gpu drivers", "gpu_driver"), ("gpu toolkits", "gpu_toolkit")):
         versions = _agents_by(key, reports)
@@ -79,7 +79,7 @@ def check_gpu_versions(reports: Sequence[Json]) -> List[Finding]:
 
 
 def check_architectures(reports: Sequence[Json]) -> List[Finding]:
-    """What agents of several architectures mean for sessions."""
+    """Return what agents of several architectures mean for sessions."""
     found = _agents_by("architecture", reports)
     shown = f"{_listed(found)}: a session runs on one architecture"
     return [Finding("architectures", "all", OK, shown)] if len(found) > 1 else []
@@ -118,7 +118,7 @@ def _pair_finding(check: str, sender: Json, receiver: Json, remedy: str) -> Find
 
 
 def check_isolation(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:
-    """Whether containers can send VXLAN to an agent, their own included: the kernel would take it for a frame of an overlay."""
+    """Return whether containers can send VXLAN to an agent, their own included: the kernel would take it for a frame of an overlay."""
     port = _port(reports)
     inside = [report for report in reports if probes.get(report["name"], {}).get("contained")]
     tried = [pair for pair in product(inside, reports) if _has_sent(*pair, probes)]
@@ -143,18 +143,18 @@ def _connected(port: int) -> PairTest:
 
 
 def _has_sent(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
-    """Whether the sender sent, and the receiver listened and returned what it received."""
+    """Return whether the sender sent, and the receiver listened and returned what it received."""
     listener = probes.get(receiver["name"], {})
     return bool(probes.get(sender["name"], {}).get("sent") and listener.get("listened") and "received" in listener)
 
 
 def _small_arrives(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
-    """Whether small datagrams arrive; if not, a large datagram shows nothing more."""
+    """Return whether small datagrams arrive; if not, a large datagram shows nothing more."""
     return _has_sent(sender, receiver, probes) and _heard(VXLAN)(sender, receiver, probes)
 
 
 def _is_member(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
-    """Whether the sender connected, and the receiver is in a Swarm."""
+    """Return whether the sender connected, and the receiver is in a Swarm."""
     return bool(probes.get(sender["name"], {}).get("sent")) and receiver["swarm"]["state"] == "active"
 
 

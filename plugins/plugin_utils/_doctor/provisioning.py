@@ -67,7 +67,7 @@ def engine_packages_to_remove(facts: Json) -> List[str]:
 
 
 def _has_cli_package(facts: Json) -> bool:
-    """Whether the release splits the command from the engine; testing and unstable have a name in place of a number."""
+    """Return whether the release splits the command from the engine; testing and unstable have a name in place of a number."""
     if facts.get("distribution") != "Debian":
         return False
     major = str(facts.get("distribution_major_version") or "")

@@ -59,7 +59,7 @@ def check_nvlink(report: Json, _required: Requirements) -> Verdict:
 
 
 def check_transports(reports: Sequence[Json]) -> List[Finding]:
-    """What the sessions over each pair of agents would use. Pairs that would use the same are one line."""
+    """Return what the sessions over each pair of agents would use. Pairs that would use the same are one line."""
     groups: Dict[Verdict, List[str]] = {}
     for one, other in combinations(reports, 2):
         groups.setdefault(_verdict(one, other), []).append(f"{one['name']} -> {other['name']}")

@@ -202,7 +202,7 @@ class ComputeAction(ActionBase):
             return self.step(call, {**params, "progress": progress}, task_vars, agent)
 
     def is_here(self, task_vars: Json) -> bool:
-        """Whether the task runs on this machine, in the Python that runs Ansible."""
+        """Return whether the task runs on this machine, in the Python that runs Ansible."""
         delegated = (task_vars.get("ansible_delegated_vars") or {}).get(str(self._task.delegate_to)) or {}
         own = delegated if self._task.delegate_to else task_vars
         interpreter = self._templar.template(own.get("ansible_python_interpreter") or "")

@@ -155,7 +155,7 @@ class Play:
     def answers(
         self, hosts: Sequence[str], step: str, params: Callable[[str], Json], parse: Callable[[Json, str], Json]
     ) -> Dict[str, Json]:
-        """What each host answers, parsed, or a failed result. The trace has none of it: rounds ask again and again."""
+        """Return what each host answers, parsed, or a failed result. The trace has none of it: rounds ask again and again."""
 
         def answer(host: str) -> Json:
             found = self._result(host, "", lambda others, _host: others.step(host, step, params(host)))

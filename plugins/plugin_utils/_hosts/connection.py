@@ -50,7 +50,7 @@ class OtherHost:
         return self._action.step(call, params, self._task_vars, self.host)
 
     def taken(self) -> List[Json]:
-        """What the modules that have been run here report of themselves, for the trace; each is taken once."""
+        """Return what the modules that have been run here report of themselves, for the trace; each is taken once."""
         modules, self._action._modules = self._action._modules, []
         return modules
 
@@ -239,7 +239,7 @@ def _in_threads(names: Sequence[str], function: Callable[[str], Value]) -> List[
 
 
 def _context_of_a_thread() -> Context:
-    """What Ansible knows of the task, which it keeps in context variables.
+    """Return what Ansible knows of the task, which it keeps in context variables.
 
     Its broker of accesses is a stack for each thread. Two threads with one broker fail with "Out-of-order context deactivation":
     https://github.com/ansible/ansible/blob/v2.19.0/lib/ansible/_internal/_templating/plugins/plugin_utils/_variables/container_access.py

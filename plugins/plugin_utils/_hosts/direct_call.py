@@ -22,6 +22,6 @@ def call(args: Json, *, check_mode: bool, diff: bool) -> Json:
 
 
 def is_here(connection: Any, environment: Sequence[Any], interpreter: str) -> bool:
-    """Whether a module of this task would be run by this Python, as this user, with this environment."""
+    """Return whether a module of this task would be run by this Python, as this user, with this environment."""
     is_local = str(getattr(connection, "transport", "")).rpartition(".")[2] == "local"
     return is_local and not connection.become and not any(environment or ()) and interpreter == sys.executable

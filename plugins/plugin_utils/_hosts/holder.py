@@ -28,7 +28,7 @@ def lease_owner() -> Json:
 
 
 def has_exited(other: Json) -> bool:
-    """Whether another holder has certainly ended: it ran in this PID namespace, and its process no longer exists."""
+    """Return whether another holder has certainly ended: it ran in this PID namespace, and its process no longer exists."""
     machine = _machine()
     if not machine or other.get("machine") != machine:
         return False

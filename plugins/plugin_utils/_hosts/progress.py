@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the callback C(progress) shows: phases with their duration, and the last failure of each host. No I/O."""
+"""The texts of the callback C(progress): phases with their duration, and the last failure of each host. No I/O."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ IDLE = frozenset(("debug", "include_tasks", "validate_argument_spec"))
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """What is known of a task when it starts. ``step`` is the step that it calls."""
+    """A task at its start. ``step`` is the step that it calls."""
 
     name: str
     action: str
@@ -160,7 +160,7 @@ class Progress:
         ]
 
     def interrupted(self) -> str:
-        """What an interrupted run leaves, and how to go on."""
+        """Return what an interrupted run leaves, and how to go on."""
         phase, session = self._in_progress()[0], self.conducted.session
         during = f" while it was {phase[:1].lower()}{phase[1:]}" if phase else ""
         if not session:

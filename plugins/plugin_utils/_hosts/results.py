@@ -83,7 +83,7 @@ def _name(number: int) -> str:
 
 
 def _last_line(result: Json) -> str:
-    """What the host wrote instead of the result."""
+    """Return what the host wrote instead of the result."""
     for stream in ("module_stderr", "module_stdout"):
         lines = [line.strip() for line in str(result.get(stream) or "").splitlines() if line.strip()]
         if lines:

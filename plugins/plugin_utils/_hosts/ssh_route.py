@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How ssh on the controller reaches an agent: its address, and the jump hosts of the inventory and of the user's configuration.
+"""Find the controller's ssh route to an agent: its address, and the jump hosts of the inventory and of the user's configuration.
 
 OpenSSH itself reads them (``ssh -G``), so that every form of ProxyJump and ProxyCommand has its own meaning.
 """

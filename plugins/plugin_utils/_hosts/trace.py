@@ -147,7 +147,7 @@ def explanation(entries: Sequence[Json], plan: Plan) -> str:
 
 
 def _doing(task: List[Json], plan: Plan) -> str:
-    """What a step does, and on which host it takes longest."""
+    """Return what a step does, and on which host it takes longest."""
     slowest = max(task, key=lambda entry: float(entry["ended"] - entry["begun"]))
     host = str(slowest["host"])
     phase = PHASES.get(str(slowest["action"]))

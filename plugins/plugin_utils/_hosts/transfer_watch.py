@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What actions leave for the callback to show, such as the bytes of a transfer, which a second connection counts on the host."""
+"""Pass on to the callback what actions want shown, such as the bytes of a transfer, which a second connection counts on the host."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COUNT = re.compile(rb"([0-9]{1,18})(?: ([0-9]{1,18}))?\n")
 
 @dataclass
 class Terminal:
-    """What actions must know of the callback. ``clear`` erases its live line: an action writes it before a line of its own on standard
+    """The callback's side of the live line. ``clear`` erases its live line: an action writes it before a line of its own on standard
     error, and ``clear_result`` before one on standard output, which may go to a file.
 
     ``folder`` takes a file for each host on which a transfer is in progress: the bytes that have arrived, and all or 0.

@@ -105,7 +105,7 @@ def one_line(program: str) -> str:
 
 
 def may_stay(action: ActionBase) -> bool:
-    """Whether steps use what others have left on the host, and leave it.
+    """Return whether steps use what others have left on the host, and leave it.
 
     A task must not set an environment of its own, and a request must be on no disk.
     """

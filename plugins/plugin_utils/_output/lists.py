@@ -58,7 +58,7 @@ def sessions_table(sessions: Sequence[Json], columns: Sequence[str] = (), width:
 
 
 def place_column(session: Json) -> Tuple[int, float]:
-    """What runs by age, then what waits by turn, then what has ended by its end."""
+    """Return what runs by age, then what waits by turn, then what has ended by its end."""
     if session["state"] in ENDED:
         return 2, session["changed"]
     return (1, session["turn"]) if session["turn"] else (0, session["created"])
@@ -92,7 +92,7 @@ def state_column(session: Json) -> str:
 
 
 def remarks(session: Json) -> List[str]:
-    """What a running session lacks, what has failed in it, and how its command ended."""
+    """Return what a running session lacks, what has failed in it, and how its command ended."""
     if session["state"] != "RUNNING":
         return []
     if limit_reached(session.get("containers") or ()):
@@ -111,7 +111,7 @@ def remarks(session: Json) -> List[str]:
 
 
 def failures_of(session: Json) -> List[str]:
-    """What has failed besides the command of main1, whose failure is a result."""
+    """Return what has failed besides the command of main1, whose failure is a result."""
     return [name for name in session.get("unhealthy") or () if name != "command"]
 
 
@@ -148,7 +148,7 @@ def show_amounts(amounts: Mapping[str, float]) -> str:
 
 
 def in_use(measured: Json | None) -> str:
-    """What was measured; empty if nothing was."""
+    """Return what was measured; empty if nothing was."""
     if not measured:
         return ""
     amounts = f"{show_cpus(round(measured['millicpus'], -2))} CPUs, {show_bytes(measured['memory'])}"
@@ -194,7 +194,7 @@ def owners_table(owners: Sequence[Json]) -> List[str]:
 
 
 def owner_cells(owner: Json, amounts: Iterable[Tuple[str, Callable[[Any], str]]]) -> List[object]:
-    """What the owner has of these amounts, and what a policy allows."""
+    """Return what the owner has of these amounts, and what a policy allows."""
     return [
         allowed_of(owner, "sessions", owner["sessions"], str),
         owner["waiting"],
@@ -211,7 +211,7 @@ def groups_table(groups: Sequence[Json]) -> List[str]:
 
 
 def share_of(group: Json, name: str, show: Callable[[Any], str]) -> str:
-    """What is allocated of a resource, and the owner's part, also of what the quotas permit if that is less than the group has.
+    """Return what is allocated of a resource, and the owner's part, also of what the quotas permit if that is less than the group has.
 
     >>> group = {"used": {"gpus": 2}, "capacity": {"gpus": 8}, "own": {"gpus": 1}}
     >>> share_of({**group, "own_most": {"gpus": 8}}, "gpus", str), share_of({**group, "own_most": {"gpus": 4}}, "gpus", str)
@@ -225,7 +225,7 @@ def share_of(group: Json, name: str, show: Callable[[Any], str]) -> str:
 
 
 def allowed_of(owner: Json, name: str, used: float, show: Callable[[Any], str]) -> str:
-    """What an owner uses of what a policy allows; without a policy, only what the owner uses."""
+    """Return what an owner uses of what a policy allows; without a policy, only what the owner uses."""
     allowed = (owner["allowed"] or {}).get(name)
     return show(used) if allowed is None else f"{show(used)} of {show(allowed)}"
 
@@ -249,7 +249,7 @@ def agents_table(agents: Sequence[Json], width: int = WIDTH) -> List[str]:
 
 
 def agent_state(agent: Json) -> str:
-    """Whether an agent answers and takes new sessions, and the GPUs that no session gets."""
+    """Return whether an agent answers and takes new sessions, and the GPUs that no session gets."""
     if not agent["reachable"]:
         return f"lost: {agent['reason']}"
     red = [f"{gpu['id']} is red: {', '.join(gpu['reasons'])}" for gpu in agent["gpu_health"] if gpu["state"] == "red"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the page of sessions.yml shows, as texts and numbers; the template of the role ``session`` gives them their form."""
+"""Prepare the texts and numbers of the page of sessions.yml; the template of the role ``session`` gives them their form."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _times(session: Json) -> str:
 
 
 def _details(session: Json) -> Json:
-    """What is shown on demand, below why a session is as it is; for one that only runs, below its image."""
+    """Return what is shown on demand, below why a session is as it is; for one that only runs, below its image."""
     kind = "compute session" if session["kind"] == "compute" else f"cluster session, {session['mode']}"
     reason = session["reason"]
     facts = (
@@ -176,7 +176,7 @@ RESOURCES = (
 
 
 def capacity_of(agents: Sequence[Json]) -> Mapping[str, float]:
-    """What all agents that answer have together."""
+    """Return what all agents that answer have together."""
     usable = [agent for agent in agents if agent["reachable"]]
     return {resource.key: sum(agent["capacity"][resource.key] for agent in usable) for resource in RESOURCES}
 
@@ -229,7 +229,7 @@ def _tile(resource: Resource, agents: Sequence[Json], whole: float, colors: Mapp
 
 
 def _in_use(resource: Resource, agents: Sequence[Json]) -> float | None:
-    """What was measured on these agents; of GPUs, as the number of busy devices. None if nothing was."""
+    """Return what was measured on these agents; of GPUs, as the number of busy devices. None if nothing was."""
     measured = [agent["measured"] for agent in agents if agent["measured"]]
     if resource.key != "gpus":
         return round(sum(each[resource.key] for each in measured), -2) if measured else None
@@ -237,7 +237,7 @@ def _in_use(resource: Resource, agents: Sequence[Json]) -> float | None:
 
 
 def session_count(sessions: Sequence[Json], owners: Sequence[Json]) -> Json:
-    """How many sessions run, and what else can be counted."""
+    """Return how many sessions run, and what else can be counted."""
     notes = [f"{sum(owner['waiting'] for owner in owners)} waiting"]
     notes.append(f"{sum(owner['containers'] for owner in owners)} containers")
     for word, found in (("degraded", [one["degraded"] for one in sessions]), ("unhealthy", map(failures_of, sessions))):
@@ -255,7 +255,7 @@ def owner_rows(owners: Sequence[Json], colors: Mapping[str, str], resources: Seq
 
 
 def group_rows(groups: Sequence[Json], resources: Sequence[Resource]) -> List[Json]:
-    """What is allocated of each resource group, and the owner's part; none if it would repeat what is free in all of them."""
+    """Return what is allocated of each resource group, and the owner's part; none if it would repeat what is free in all of them."""
     if len(groups) < 2 and not any(group["own"] for group in groups):
         return []
     shown = [(one, [share_of(one, each.key, each.show) for each in resources]) for one in groups]

@@ -59,7 +59,7 @@ class _Rounds:
             time.sleep(SILENT_PAUSE if self._wait.silent else 0.0)
 
     def _show_news(self) -> None:
-        """What the command has written since the last round. The result does not depend on it."""
+        """Show the output of the command since the last round. The result does not depend on it."""
         main = self._plan.main
         if main.agent in self._wait.silent:
             return

@@ -117,7 +117,7 @@ def commit_container(place: Controller) -> Json:
 
 
 def check_root(place: Controller, script: str = "") -> Json:
-    """Whether the task runs as root, with the reason if it does not; then the C(lines) that a script prints.
+    """Return whether the task runs as root, with the reason if it does not; then the C(lines) that a script prints.
 
     Before ansible-core 2.19 sudo's refusal is the result of a command, since then it is an exception.
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a plan is carried out: which hosts act, and how long each step may take.
+"""Choose the hosts that carry out a plan, and how long each step may take.
 
 The conductor reads these values; it computes none of them itself.
 """
@@ -48,7 +48,7 @@ def network_patience(lost: Sequence[str], has_waited: bool = False) -> int:
 
 
 def image_is_settled(plan: Plan, agents: Sequence[AgentStatus], pull: str) -> bool:
-    """Whether every agent of the session has the image of the plan, and the same one, and none is to pull it.
+    """Return whether every agent of the session has the image of the plan, and the same one, and none is to pull it.
 
     An agent that was lost during a commit has a former image: no other agent that the session could use may have a newer one.
     """
@@ -67,7 +67,7 @@ def image_is_settled(plan: Plan, agents: Sequence[AgentStatus], pull: str) -> bo
 
 
 def is_permitted(plan: Plan, agent: AgentStatus) -> bool:
-    """Whether an agent has containers of the session, or is in one of its resource groups: others decide nothing about it."""
+    """Return whether an agent has containers of the session, or is in one of its resource groups: others decide nothing about it."""
     groups = {plan.session.group, *(role.group for role in plan.session.roles)}
     return agent.name in plan.agents or not groups.isdisjoint(agent.groups)
 

@@ -92,7 +92,7 @@ def list_policy(play: Play, given: Json) -> Json:
 
 
 def list_usage(play: Play, given: Json) -> Json:
-    """What owners have used in C(usage_month), as lines in the format of C(usage_format), or in the file of C(usage_file)."""
+    """Return what owners have used in C(usage_month), as lines in the format of C(usage_format), or in the file of C(usage_file)."""
     with play.phase("check"):
         settings = checked_variables(play.action, play.task_vars, USAGE)["variables"]
     asked = {"owner": given.get("owner") or play.owner or None, "month": settings["usage_month"] or None}

@@ -55,7 +55,7 @@ def clean_up(play: Play, reports: Reports, fenced: Mapping[str, Json]) -> None:
 
 
 def _fenced_now(play: Play, reports: Reports, agent: str, found: Json) -> Json:
-    """What is still to clean of what was ``found``: another controller may have cleaned, and moved sessions back, meanwhile."""
+    """Return what is still to clean of what was ``found``: another controller may have cleaned, and moved sessions back, meanwhile."""
     own = {"agents": [report for report in reports.agents if report["name"] == agent]}
     answer = validation.losses(play.on_head("queue.fenced", own), play.head)
     now = (answer.get("fenced") or {}).get(agent)

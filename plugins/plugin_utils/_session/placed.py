@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a run asks for a session, and what the head has decided about it."""
+"""The specification of a launch, and the decision of the head about it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .._hosts import notification
 
 @dataclass(frozen=True)
 class LaunchSpec:
-    """What this run asks for a session.
+    """The request of this run for a session, and how it was made.
 
     ``queued`` is the ID of a session that waited or that is repaired by a pass; empty for a request of this command. ``unfit`` has
     the reason for each agent that is avoided, ``settings`` are the checked variables of the command. ``takes_variables``: the command
@@ -84,7 +84,7 @@ class Launch:
 
     @property
     def makes_containers(self) -> bool:
-        """Whether containers are created or started: a session that only gets smaller lacks none.
+        """Return whether containers are created or started: a session that only gets smaller lacks none.
 
         A repair that was interrupted may have left containers that run without their fabric, or whose commands have not begun.
         """
@@ -109,7 +109,7 @@ class Launch:
 
     @property
     def restarts_all(self) -> bool:
-        """Whether the containers that run are stopped first, to start together with those that do not."""
+        """Return whether the containers that run are stopped first, to start together with those that do not."""
         return bool(self.decision.get("restarts_all"))
 
     @property

@@ -56,7 +56,7 @@ def keep_result(artifacts: Artifacts, result: str, reason: str) -> None:
 
 
 def kept_document(artifacts: Artifacts) -> Json:
-    """What C(session.json) has; empty if it is missing or damaged, so that the next launch writes it."""
+    """Return what C(session.json) has; empty if it is missing or damaged, so that the next launch writes it."""
     content = artifacts.read(DOCUMENT) or b""
     try:
         return validation.session_document(content, artifacts.folder)

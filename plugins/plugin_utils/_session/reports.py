@@ -58,7 +58,7 @@ RECENT = 30.0
 
 @dataclass(frozen=True)
 class Exclusions:
-    """What a launch avoids though the reports do not show why.
+    """Agents, subnets and ports that earlier attempts have ruled out.
 
     Subnets and ports are those at which earlier attempts of this launch have failed. ``agents`` has the reason for each agent
     that gets no new session.
@@ -112,7 +112,7 @@ class Reports:
         return Reports(agents, {**self.lacks, **newer.lacks})
 
     def have_only_networks_of(self, sessions: Collection[str]) -> bool:
-        """Whether nothing is left of these ended sessions but networks: an earlier command has waited for their endpoints."""
+        """Return whether nothing is left of these ended sessions but networks: an earlier command has waited for their endpoints."""
         seen = {container.get("session") for agent in self.agents for container in agent.get("containers") or ()}
         return bool(sessions) and not seen & set(sessions)
 

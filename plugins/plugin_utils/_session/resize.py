@@ -78,7 +78,7 @@ def size_change(placed: Launch, plan: Plan) -> Json:
 
 
 def _all_but(plan: Plan, gone: Collection[Tuple[str, str]] = (), agent: str = "") -> Json:
-    """What removes all containers of the session on an agent but those of the plan that are not among those to go there."""
+    """Return what removes all containers of the session on an agent but those of the plan that are not among those to go there."""
     keep = [one.id for one in plan.containers if (one.hostname, agent) not in gone]
     return {"sessions": [plan.session.id], "keep": keep}
 

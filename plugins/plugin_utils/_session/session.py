@@ -96,7 +96,7 @@ def _bare(play: Play, found: Json, reports: Reports) -> List[str]:
 
 
 def _to_prepare(play: Play, found: Json, request: Request, reports: Reports) -> Json:
-    """What the role prepares before a launch; nothing in check mode, or if the user does not want it."""
+    """Return what the role prepares before a launch; nothing in check mode, or if the user does not want it."""
     settings, lacks = found["variables"], reports.lacks
     if play.check or not settings["session_provision"]:
         lacks = {}

@@ -57,7 +57,7 @@ def stored_request(document: object, sender: str) -> Request:
 
 
 def _has_whole_roles(request: Request) -> bool:
-    """Whether its roles are as the check of a request leaves them, with C(main) first."""
+    """Return whether its roles are as the check of a request leaves them, with C(main) first."""
     names = [role.name for role in request.roles]
     try:
         check_whole_roles(request)

@@ -38,7 +38,7 @@ class TerminateResult:
 
 @dataclass
 class CleanupResult:
-    """What the agents answer to a removal, by agent. ``failed`` are those that hold a part of the session."""
+    """The results of a removal, by agent. ``failed`` are the agents that still hold a part of the session."""
 
     answers: Dict[str, Json] = field(default_factory=dict)
     failed: Dict[str, Json] = field(default_factory=dict)

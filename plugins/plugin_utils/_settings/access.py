@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a session is used: the declaration of the variables of ``exec``, ``copy``, ``commit`` and ``restart``."""
+"""Declare how a session is used: the declaration of the variables of ``exec``, ``copy``, ``commit`` and ``restart``."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def check_known(given: Mapping[str, str], inventory: Mapping[str, List[str]], kn
 
 
 def is_slip(name: str, known: AbstractSet[str]) -> bool:
-    """Whether a name is most likely a misspelled one of the same prefix, or one whose prefix is misspelled.
+    """Return whether a name is most likely a misspelled one of the same prefix, or one whose prefix is misspelled.
 
     >>> is_slip("agent_user", {"agent_users"}), is_slip("agent_version", {"agent_users", "image_version"})
     (True, False)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How a session is launched, shown and terminated: the one declaration of every other variable of the role.
+"""Declare how a session is launched, shown and terminated: every other variable of the role.
 
 ``request`` declares those that a request is made of.
 """

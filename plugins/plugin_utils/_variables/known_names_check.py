@@ -113,6 +113,6 @@ def _of_task(variables: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _are_of_collection(playbooks: Iterable[str]) -> bool:
-    """Whether all playbooks of the command are the collection's: no play of the user reads variables of its own."""
+    """Return whether all playbooks of the command are the collection's: no play of the user reads variables of its own."""
     folder = _COLLECTION / "playbooks"
     return all(one.startswith("cluster.compute.") or Path(one).resolve().parent == folder for one in playbooks)

@@ -44,7 +44,7 @@ _NEEDS_NAME = next(one.required_by for one in REQUEST_VARIABLES if one.full_name
 
 
 def checked_variables(action: ComputeAction, task_vars: Json, entry_point: str, other: Json | None = None) -> Json:
-    """What an entry point of the role reads from the options and variables of its task, in its normal form.
+    """Return what an entry point of the role reads from the options and variables of its task, in its normal form.
 
     ``other`` has variables of another session or a devcontainer.json, for those that are not given.
 

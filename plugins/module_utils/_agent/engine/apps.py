@@ -30,7 +30,7 @@ _FIRST_PAUSE = 0.2
 
 @dataclass(frozen=True)
 class AppStatus(Document):
-    """What PID 1 says of an app. ``exit_code`` is that of its last run, None before its end."""
+    """The state of an app, as PID 1 reports it. ``exit_code`` is that of its last run, None before its end."""
 
     name: str
     state: str

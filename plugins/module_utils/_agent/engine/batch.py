@@ -97,7 +97,7 @@ class Batch:
         return {"changed": must_start, **status, "begun": True, "since": since}
 
     def _is_next(self, main: str) -> bool:
-        """Whether main1 has another command than the plan, or another timeout for it."""
+        """Return whether main1 has another command than the plan, or another timeout for it."""
         return any(
             self.engine.read_file(main, f"{CONFIG_FOLDER}/{name}", "main1", len(text) + 1) != text
             for name, text in self._files().items()
@@ -185,7 +185,7 @@ def read_state(engine: Engine, identity: str, container: str, hostname: str = "m
 
 
 def read_exit(engine: Engine, identity: str, container: str, hostname: str) -> Json:
-    """How a command has ended, from the file that PID 1 writes."""
+    """Return how a command has ended, from the file that PID 1 writes."""
     return parse_exit(engine.read_file(identity, run_folder(container) + "/exit_code", hostname, _LONGEST))
 
 

@@ -83,7 +83,7 @@ class Engine(ContainerRequests, NetworkRequests):
         return [container for container in listed if everyone or self.is_own(container)]
 
     def is_own(self, listed: Json) -> bool:
-        """Whether a container belongs to a session, also if someone has renamed it. Only such a container takes a request."""
+        """Return whether a container belongs to a session, also if someone has renamed it. Only such a container takes a request."""
         if is_ours(listed) or not may_be_renamed(listed):
             return is_ours(listed)
         return has_own_hostname(listed, self.inspect(listed["Id"], engine_name(listed)))
@@ -149,7 +149,7 @@ def session_containers(engine: Engine, sessions: Sequence[str]) -> List[Json]:
 
 
 def waits_for_secrets(engine: Engine, identity: str, container: str, hostname: str) -> bool:
-    """Whether PID 1 of a container that runs waits: it was started without its secrets, and has no sshd yet."""
+    """Return whether PID 1 of a container that runs waits: it was started without its secrets, and has no sshd yet."""
     return engine.has_path(identity, run_folder(container) + "/.waits_for_secrets", hostname)
 
 

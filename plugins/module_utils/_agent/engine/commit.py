@@ -106,7 +106,7 @@ def check_image_name(engine: CommitEngine, image: str, owner: str) -> None:
 
 
 def find_committed(engine: CommitEngine, wanted: CommitSpec) -> Origin:
-    """What an image can be made of. Raises StateError if it must not be made, or if there is not enough space."""
+    """Return what an image can be made of. Raises StateError if it must not be made, or if there is not enough space."""
     members = filter(is_member, engine.containers(wanted.session))
     listed = [one for one in members if hostname_of(one["Labels"]) == wanted.container]
     if not listed or listed[0]["Labels"].get(label.OWNER) != wanted.owner:

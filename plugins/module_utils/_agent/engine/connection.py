@@ -208,7 +208,7 @@ def persist(call: Callable[[], Value], deadline: float) -> Value:
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether an engine that answers has refused a request about something that exists."""
+    """Return whether an engine that answers has refused a request about something that exists."""
     return isinstance(error, (EngineError, ConflictError)) and not isinstance(error, (AbsentError, UnreachableError))
 
 
@@ -298,7 +298,7 @@ _TAKEN = re.compile(
 
 
 def is_taken(text: str) -> bool:
-    """Whether the engine refuses a port or a subnet because something else has it.
+    """Return whether the engine refuses a port or a subnet because something else has it.
 
     >>> is_taken("Pool overlaps with other one on this address space")
     True
@@ -320,7 +320,7 @@ def failure_of(event: Mapping[str, Any]) -> str:
 
 
 def advice(text: str, otherwise: str, is_silent: bool = False) -> str:
-    """What the user can do about an engine's message, or about an engine that does not answer; ``otherwise`` if nothing is known."""
+    """Return a remedy for an engine's message, or for an engine that does not answer; ``otherwise`` if none is known."""
     known = _SILENT + _ADVICE if is_silent else _ADVICE
     return next((what for pattern, what in known if re.search(pattern, text, re.IGNORECASE)), otherwise)
 

@@ -257,7 +257,7 @@ class ContainerRequests(Connection):
             return next(iter(client.containers(all=True, size=True, filters={"id": identity})), {})
 
     def path_stat(self, identity: str, path: str, subject: str = "") -> Json | None:
-        """What is at a path (``mode``, ``linkTarget`` …), or None. A final symlink is returned and not followed."""
+        """Return what is at a path (``mode``, ``linkTarget`` …), or None. A final symlink is returned and not followed."""
         with self._asking(f"look for {path}", subject) as client:
             url = client._url("/containers/{0}/archive", identity)
             answer = client.head(url, params={"path": path}, timeout=client.timeout)
@@ -292,7 +292,7 @@ class ContainerRequests(Connection):
         return b""
 
     def _looks_inside(self, identity: str, subject: str) -> bool:
-        """Whether a program in the container handles its files: the engine would mount folders again that users can replace.
+        """Return whether a program in the container handles its files: the engine would mount folders again that users can replace.
 
         The program sees what PID 1 has compared: check_folders in roles/image/files/init.sh.
         """

@@ -102,7 +102,7 @@ class AgentContainers:
         return outcome
 
     def _must_start(self, container: Container, listed: Json | None) -> bool:
-        """Whether a container does not run, or lacks its place or its fabric, or waits for secrets after a restart by the engine."""
+        """Return whether a container is down, lacks its place or its fabric, or waits for secrets after the engine restarted it."""
         if listed is None or state_of(listed) not in RUNNING or not is_connected(self.plan, listed):
             return True
         if not place.is_planned(self.plan, container, listed):
@@ -261,7 +261,7 @@ class AgentContainers:
             raise kind(message % values, self.agent) from error
 
     def _is_newer(self, labels: Json) -> bool:
-        """Whether the labels are of a later session of the same name and owner: a store that was restored does not know it."""
+        """Return whether the labels are of a later session of the same name and owner: a store that was restored does not know it."""
         session, began = self.plan.session, str(labels.get(label.BEGAN) or "")
         is_alike = (labels.get(label.OWNER), labels.get(label.NAME)) == (session.owner, session.name)
         return is_alike and not invalid_labels(labels) and float(began or 0) > session.began

@@ -46,7 +46,7 @@ def _walk(folder: str, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def enforced(engine_ids: Collection[str], root: str = ROOT) -> Dict[str, Json]:
-    """What the kernel enforces of the containers that run here, by their ID in the engine.
+    """Return what the kernel enforces of the containers that run here, by their ID in the engine.
 
     C(millicpus), C(memory) and C(pids) are 0 without a limit, and C(cpuset) is empty if all CPUs are allowed. What cannot be read is
     left out.

@@ -92,7 +92,7 @@ CHECKED = b"the data folders are those that were checked"
 
 @contextmanager
 def found_folders(session: Session, agent: str) -> Iterator[bytes]:
-    """What PID 1 compares, while the folders are open: a line ``DEVICE:INODE TARGET`` for each, and an empty line."""
+    """The text that PID 1 compares while the folders are open: a line ``DEVICE:INODE TARGET`` for each, and an empty line."""
     lines: List[str] = []
     with ExitStack() as opened:
         for mount in session.mounts if session.permitted_folders else ():

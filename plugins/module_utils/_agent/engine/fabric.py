@@ -84,7 +84,7 @@ def remove_fabric(engine: Engine, sessions: Sequence[str]) -> List[str]:
 
 
 def is_connected(plan: Plan, listed: Json) -> bool:
-    """Whether a container is on the networks that it gets after its start, if its session has any."""
+    """Return whether a container is on the networks that it gets after its start, if its session has any."""
     return set(_later(plan)) <= set(_networks(listed))
 
 

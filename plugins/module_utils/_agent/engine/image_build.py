@@ -61,7 +61,7 @@ class BuildEngine(Engine):
 
 
 class BuildLog:
-    """What the events of a build show: the container of the step in progress, and why the build failed."""
+    """The state of a build, from its events: the container of the step in progress, and why the build failed."""
 
     def __init__(self) -> None:
         self.container = ""

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which files of a session's container an image keeps, and the layer of them, from the archive that the engine exports.
+"""Select the files of a session's container that an image keeps, and make their layer from the archive that the engine exports.
 
 The archive has the root of the container without its mounts. A file that is left out is never written anywhere. Only names are
 in memory, and the content of a file passes in blocks.
@@ -50,12 +50,12 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def is_secret(path: str) -> bool:
-    """Whether a path, without its first slash, is or lies in what no image may have."""
+    """Return whether a path, without its first slash, is or lies in what no image may have."""
     return any(_SECRET.fullmatch(part) for part in _upwards(path))
 
 
 def is_left_out(path: str) -> bool:
-    """Whether a path, without its first slash, is or lies in what is of no use in an image, or secret."""
+    """Return whether a path, without its first slash, is or lies in what is of no use in an image, or secret."""
     return any(part in _LEFT_OUT for part in _upwards(path)) or is_secret(path)
 
 
@@ -170,7 +170,7 @@ def plain(name: str) -> str:
 
 
 def _is_odd(name: str) -> bool:
-    """Whether no layer may have an entry of this name. One that begins as a whiteout's does would delete files of the image.
+    """Return whether no layer may have an entry of this name. One that begins as a whiteout's does would delete files of the image.
 
     >>> _is_odd("a/../../b"), _is_odd("home/.wh.bin"), _is_odd("home/wh")
     (True, True, False)

@@ -100,7 +100,7 @@ def without_networks(engine: Engine, sessions: Sequence[str], seconds: float, ch
 
 
 def is_shared_network(network: Json) -> bool:
-    """Whether the engines of a Swarm share the network."""
+    """Return whether the engines of a Swarm share the network."""
     return network.get("Scope") == "swarm"
 
 
@@ -190,7 +190,7 @@ class _NetworkRemoval:
         return ""
 
     def _may_pass(self, error: Exception) -> bool:
-        """Whether the engine may remove the network soon."""
+        """Return whether the engine may remove the network soon."""
         if not is_refusal(error):
             return False
         is_own = ENDPOINTS in str(error) and not is_shared_network(self.network)

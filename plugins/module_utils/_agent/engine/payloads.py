@@ -71,7 +71,7 @@ NO_LIMITS = EngineLimits()
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """What the agent adds to the plan: environment and name of its image, its limits, its runtime volume, its logging driver,
+    """The agent's additions to the plan: environment and name of its image, its limits, its runtime volume, its logging driver,
     the nodes of its AMD GPUs, and the directory of its MPS daemon.
     """
 
@@ -222,7 +222,7 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
 
 
 def _root(session: Session, memory: int) -> Json:
-    """What is in memory alone, and whether the rest of the root file system is read-only."""
+    """Return what is in memory alone, and whether the rest of the root file system is read-only."""
     tmpfs = temporary_folders(session, memory)
     if session.secrets:
         tmpfs[SECRETS_FOLDER] = _SECRETS_TMPFS
@@ -230,7 +230,7 @@ def _root(session: Session, memory: int) -> Json:
 
 
 def _bounds(session: Session, log_driver: str) -> Json:
-    """What a session cannot take from others on its agent. The owner of an agent may send logs elsewhere: they stay there."""
+    """Return what a session cannot take from others on its agent. The owner of an agent may send logs elsewhere: they stay there."""
     bounds: Json = {"PidsLimit": session.pids, "CapDrop": list(DROPPED)}
     if log_driver in ROTATING:
         rotation = {"max-size": str(session.log_size), "max-file": str(session.log_files)}
@@ -347,7 +347,7 @@ def temporary_folders(session: Session, memory: int) -> Dict[str, str]:
 
 
 def goes_with_container(volume: Json, mounted: Collection[str]) -> bool:
-    """Whether the engine removes a volume with the container that mounts it; ``mounted`` are the volumes of those containers."""
+    """Return whether the engine removes a volume with its container; ``mounted`` are the volumes of those containers."""
     return bool(_container_of(volume)) and volume["Name"] in mounted
 
 

@@ -19,7 +19,7 @@ from .reports import container_entry
 
 
 def is_planned(plan: Plan, container: Container, listed: Json) -> bool:
-    """Whether a container that runs is at its place, and its ports are published."""
+    """Return whether a container that runs is at its place, and its ports are published."""
     state, _fault = difference(plan, container, ObservedContainer.from_json(container_entry(listed)))
     return not state
 

@@ -33,7 +33,7 @@ _MOST_AT_ONCE = 64
 
 @dataclass
 class ContainerChanges:
-    """What was changed, or would be in check mode, and the containers after it."""
+    """The changes, or those of check mode, and the containers after them."""
 
     containers: List[Json] = field(default_factory=list)
     actions: List[Dict[str, str]] = field(default_factory=list)

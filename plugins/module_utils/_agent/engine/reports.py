@@ -23,12 +23,12 @@ _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "arm": "
 
 
 def is_ours(listed: Json) -> bool:
-    """Whether a container belongs to a session: it claims to, and its labels can be read."""
+    """Return whether a container belongs to a session: it claims to, and its labels can be read."""
     return claims(listed) and not invalid_labels(listed["Labels"])
 
 
 def is_member(listed: Json) -> bool:
-    """Whether a container is a member of its session. A relay belongs to the session, too, and ends with it.
+    """Return whether a container is a member of its session. A relay belongs to the session, too, and ends with it.
 
     The role decides: every member has the label of its own role, whatever labels its image has.
     """
@@ -57,7 +57,7 @@ def relays_by_session(everyone: Iterable[Json]) -> Dict[str, List[Json]]:
 
 
 def claims(listed: Json) -> bool:
-    """Whether a container has the labels of a session, and a name that these labels imply.
+    """Return whether a container has the labels of a session, and a name that these labels imply.
 
     An image committed from a session's container carries that container's labels, and so does every container of that
     image. A container that the engine is removing may have no name.
@@ -71,7 +71,7 @@ def claims(listed: Json) -> bool:
 
 
 def may_be_renamed(listed: Json) -> bool:
-    """Whether a container can be a renamed one of a session: it was created on the network of its session or of its agent."""
+    """Return whether a container can be a renamed one of a session: it was created on the network of its session or of its agent."""
     labels = listed.get("Labels") or {}
     if not labels.get(label.SESSION) or claims(listed) or invalid_labels(labels):
         return False
@@ -80,7 +80,7 @@ def may_be_renamed(listed: Json) -> bool:
 
 
 def has_own_hostname(listed: Json, inspected: Json | None) -> bool:
-    """Whether a container has the hostname that the collection gives it: the engine's own in a relay.
+    """Return whether a container has the hostname that the collection gives it: the engine's own in a relay.
 
     A container that someone has made of an image of a session has the labels of that image, and another hostname.
     """
@@ -146,7 +146,7 @@ def network_entry(network: Json) -> Json:
 
 
 def engine_identity(networks: Iterable[Json]) -> str:
-    """What no two engines have in common: the ID of the network that an engine makes at each start; empty without one.
+    """Return what no two engines have in common: the ID of the network that an engine makes at each start; empty without one.
 
     Clones of a machine share the ID of its engine, and engines in containers share a kernel.
     """
@@ -238,7 +238,7 @@ def _place(listed: Json) -> List[str]:
 
 
 def _is_apart(listed: Json, labels: Json) -> bool:
-    """Whether a container runs without the fabric of its session: its start was interrupted, or someone has disconnected it."""
+    """Return whether a container runs without the fabric of its session: its start was interrupted, or someone has disconnected it."""
     networks = (listed.get("NetworkSettings") or {}).get("Networks") or {}
     # With an overlay, docker_gwbridge is the third.
     needed = 3 if labels.get(label.MODE) == MULTI_NODE else 2
@@ -246,7 +246,7 @@ def _is_apart(listed: Json, labels: Json) -> bool:
 
 
 def has_apps(labels: Json) -> bool:
-    """Whether a container was launched with apps: main1 publishes ports for them, and the label of another container says so."""
+    """Return whether a container was launched with apps: main1 publishes their ports, and another container's label names them."""
     ports = _document(labels.get(label.PORTS), [])
     return bool(labels.get(label.APPS)) or any(port.get("name") != "ssh" for port in ports)
 

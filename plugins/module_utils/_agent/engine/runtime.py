@@ -69,7 +69,7 @@ def newest_runtime(volumes: Sequence[Json], edition: str) -> str:
 
 
 def is_installed(engine: Engine, image: Json, edition: str) -> bool:
-    """Whether the volume that belongs to the image and these scripts is complete, and no other runtime is there."""
+    """Return whether the volume that belongs to the image and these scripts is complete, and no other runtime is there."""
     version = digest([content_of(image), edition])
     name = RUNTIME_VOLUME_PREFIX + version
     found = {

@@ -34,7 +34,7 @@ Pair = Tuple[Container, Json]
 
 @dataclass(frozen=True)
 class Starting:
-    """How containers start on an agent. ``files`` has, by hostname, a function for the archive that PID 1 without files waits for."""
+    """Container starts on an agent. ``files`` has, by hostname, a function for the archive that PID 1 without files waits for."""
 
     engine: Engine
     plan: Plan

@@ -95,14 +95,14 @@ def last(pieces: Iterable[bytes], most: int) -> bytes:
 
 
 def reading(answer: Any, stream: Any) -> Callable[[int], bytes]:
-    """How output is read: the SDK has read the headers through a buffer, which can hold the first bytes of the output."""
+    """Return how output is read: the SDK has read the headers through a buffer, which can hold the first bytes of the output."""
     response = getattr(getattr(answer, "_response", None), "raw", None)
     read: Callable[[int], bytes] = getattr(getattr(getattr(response, "_fp", None), "fp", None), "read1", stream.recv)
     return read
 
 
 class Answers:
-    """What PID 1 writes while it is sent something."""
+    """The output of PID 1 while it receives something."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)

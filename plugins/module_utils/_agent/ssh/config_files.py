@@ -156,7 +156,7 @@ def set_env(environment: Mapping[str, str]) -> str:
 
 
 def startups(size: int, memory: int) -> int:
-    """How many connections without a login a container accepts. They take at most half of its memory, or the kernel would end
+    """Return how many connections without a login a container accepts. They take at most half of its memory, or the kernel would end
     programs of the session for them.
 
     >>> startups(4, 64 << 20), startups(4, 1 << 30), startups(1000, 64 << 30)

@@ -70,7 +70,7 @@ class SshFiles(Sealed):
 
 @dataclass(frozen=True)
 class ImageContents:
-    """What an image contains before files are installed."""
+    """The content of an image before files are installed."""
 
     tree: Tree
     passwd: str = ""
@@ -156,7 +156,7 @@ def _host_lists(bundle: SshFiles, container: Container, session: Session) -> Lis
 
 
 def _scripts(session: Session, container: Container) -> List[Entry]:
-    """What PID 1 reads (see init.sh): the bootstrap script, the command on main1, and the writable volumes.
+    """Return what PID 1 reads (see init.sh): the bootstrap script, the command on main1, and the writable volumes.
 
     Empty files are written too: an image committed from a container of another session contains that session's scripts.
     """
@@ -183,7 +183,7 @@ def _patience(session: Session) -> str:
 
 
 def _restarts(session: Session, container: Container) -> str:
-    """How often PID 1 starts a failed command again; empty for never."""
+    """Return how often PID 1 starts a failed command again; empty for never."""
     may_restart = session.on_failure in ("restart", RESTART_ALL)
     return "%d\n" % session.restarts if session.command_of(container) and may_restart else ""
 

@@ -229,5 +229,5 @@ def read_contents(engine: Engine, target: Target, session: Session) -> ImageCont
 
 
 def is_program(tree: Tree, path: str) -> bool:
-    """Whether everyone can run what is at a path: an image may have a link to nothing there, or keep it for root."""
+    """Return whether everyone can run what is at a path: an image may have a link to nothing there, or keep it for root."""
     return bool((tree.mode(tree.real(path)) or 0) & 0o001)

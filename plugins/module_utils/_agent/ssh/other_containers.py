@@ -74,7 +74,7 @@ _WRITE_HOSTS = f'printf %s "$1" >{_HOSTS}'
 
 @dataclass(frozen=True)
 class MissingParts:
-    """What a container lacks: files, names, or a server that runs with its configuration."""
+    """The files, the names, or the server that a container lacks."""
 
     target: Target
     server: config_files.Server

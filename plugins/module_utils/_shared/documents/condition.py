@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether a container that runs is as its plan has it: its place on the network, its published ports, and its limits.
+"""Compare a running container with its plan: its place on the network, its published ports, and its limits.
 
 Other users of its engine can change all of this while it runs, and its programs go on.
 """

@@ -147,7 +147,7 @@ class ContainerSettings:
 
 @dataclass(frozen=True)
 class BatchSettings:
-    """What ``main1`` runs as a batch, and what follows its end or its failure."""
+    """The batch command of ``main1``, and what follows its end or its failure."""
 
     command: str = declared(
         "str",

@@ -30,7 +30,7 @@ class Finding(Document):
 
 @dataclass(frozen=True)
 class Requirements:
-    """What the sessions of the inventory need: address pools, encrypted networks, and the head's Swarm."""
+    """The needs of the sessions of the inventory: address pools, encrypted networks, and the head's Swarm."""
 
     pools: Sequence[str] = ("10.201.0.0/16",)
     encrypted: bool = False
@@ -41,5 +41,5 @@ Verdict = Tuple[str, str, str]
 
 
 def verdict(found: str, is_bad: object, remedy: str, status: str = WARN) -> Verdict:
-    """What was found, which is a warning, or another status with its remedy, if it is bad."""
+    """Return what was found, which is a warning, or another status with its remedy, if it is bad."""
     return (status, found, remedy) if is_bad else (OK, found, "")

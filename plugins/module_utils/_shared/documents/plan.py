@@ -61,13 +61,13 @@ class Gpu(Document):
 
     @property
     def limit(self) -> str:
-        """What limits a part to its size; empty if nothing does."""
+        """Return what limits a part to its size; empty if nothing does."""
         return "" if not self.memory else "MIG" if self.id.startswith(MIG_DEVICE) else "MPS"
 
 
 @dataclass(frozen=True)
 class Resources(Document):
-    """What one container holds. ``cpuset`` is empty unless its CPUs are pinned; ``fabric``: its session has the agent's fabric."""
+    """A container's resources. ``cpuset`` is empty unless its CPUs are pinned; ``fabric``: its session has the agent's fabric."""
 
     millicpus: int = 0
     memory: int = 0
@@ -166,7 +166,7 @@ class Role(Document):
 
 @dataclass(frozen=True)
 class Session(Document):
-    """What a plan says of its session as a whole. It repeats the settings of the request, whose defaults are in C(declaration).
+    """The session of a plan. It repeats the settings of the request, whose defaults are in C(declaration).
 
     ``mode`` is the mode that placement chose, and ``request`` the digest of the request. ``lifetime`` counts from ``began``, the
     time of the placement. Every container has the ``mounts``, and ``main1`` has the ``apps``. With ``own_volumes``, a volume without
@@ -233,7 +233,7 @@ class Session(Document):
 
     @property
     def _ends_with_command(self) -> int:
-        """Whether PID 1 ends the session after its command: 0 never, 1 always, 2 after a failure, 3 after a success.
+        """Return whether PID 1 ends the session after its command: 0 never, 1 always, 2 after a failure, 3 after a success.
 
         A failure with C(restart_all) is left to a pass: if a container has died, all restart.
         """
@@ -252,12 +252,12 @@ class Session(Document):
         return role.image if role else self.image
 
     def command_of(self, container: Container) -> str:
-        """What PID 1 runs once: on ``main1`` the batch command, elsewhere the command of the role."""
+        """Return what PID 1 runs once: on ``main1`` the batch command, elsewhere the command of the role."""
         role = self.role(container.role)
         return self.command if container.rank == 0 else role.command if role else ""
 
     def computes(self, container: Container) -> bool:
-        """Whether a container has a rank, and a place in the hostfiles."""
+        """Return whether a container has a rank, and a place in the hostfiles."""
         role = self.role(container.role)
         return role is None or role.compute
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the agents report, as far as decisions need it: their capacity, and the containers that their engines hold."""
+"""The reports of agents: their capacity, and the containers that their engines hold."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ObservedContainer:
 
     @property
     def describes_session(self) -> bool:
-        """Whether its labels describe its session. Every user of its engine can make one that has only some of them."""
+        """Return whether its labels describe its session. Every user of its engine can make one that has only some of them."""
         return all(map(self.label, _NEEDED_LABELS))
 
 
@@ -77,7 +77,7 @@ class Fabric(Document):
 
 @dataclass(frozen=True)
 class GpuSharing(Document):
-    """What limits a part of a GPU to its size on an agent, and why sessions get no part of one, which ``may_pass``."""
+    """The mechanism that limits a part of a GPU to its size on an agent, and why sessions get no part of one, which ``may_pass``."""
 
     kind: str = "none"
     reason: str = ""

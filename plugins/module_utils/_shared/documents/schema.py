@@ -57,7 +57,7 @@ def a_line(value: object) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Whether C(int) reads a text as a small number. C(isdigit) is true for superscripts, too, which C(int) does not read.
+    """Return whether C(int) reads a text as a small number. C(isdigit) is true for superscripts, too, which C(int) does not read.
 
     >>> is_number("30"), is_number(""), is_number("\\u00b2"), is_number("-1")
     (True, False, False, False)
@@ -148,7 +148,7 @@ def texts(value: object) -> bool:
 
 
 def is_cpuset(text: object) -> bool:
-    """Whether these are CPUs, such as ``0-2,5``, of a machine that can exist. A long list or range takes the time of every user."""
+    """Return whether these are CPUs of a possible machine, such as ``0-2,5``. A long list or range takes the time of every user."""
     parts = text.split(",") if isinstance(text, str) and text else []
     if (
         not isinstance(text, str)

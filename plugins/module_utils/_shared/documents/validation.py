@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What arrives at a controller, checked once: results, reports, plans, and ``session.json``.
+"""Validate once what arrives at a controller: results, reports, plans, and ``session.json``.
 
 An agent, the head or another user of the session store may have written them. A value becomes a name, an address or a port here, by
 its rule, or the document is refused with the name of its sender. Text for people loses its control characters. Actions read such
@@ -117,7 +117,7 @@ def report(document: object, agent: str) -> Json:
 
 
 def examination(document: Json, agent: str) -> Json:
-    """What the doctor's examination of an agent has found. Raises ComputeError if it is no examination of this agent."""
+    """Return what the doctor's examination of an agent has found. Raises ComputeError if it is no examination of this agent."""
     found = document.get("report")
     is_reached = isinstance(found, Mapping) and found.get("reachable")
     _checked(EXAMINATION if is_reached else UNREACHED, found, "report", agent)
@@ -127,7 +127,7 @@ def examination(document: Json, agent: str) -> Json:
 
 
 def probe(document: Json, agent: str) -> Json:
-    """What a step of the doctor has found on an agent. Raises ComputeError if it is not."""
+    """Return what a step of the doctor has found on an agent. Raises ComputeError if it is not."""
     found = {name: document[name] for name in PROBE if name in document}
     return _checked(PROBE, found, "answer", agent)
 
@@ -138,12 +138,12 @@ def status(document: Json, agent: str) -> Json:
 
 
 def store(document: Json, agent: str) -> Json:
-    """What an agent has of a head. Raises ComputeError if the answer does not say so."""
+    """Return what an agent has of a head. Raises ComputeError if the answer does not say so."""
     return _checked(STORE, dict(document.get("store") or {"sessions": 0, "policy": False}), "answer", agent)
 
 
 def image(document: Json, agent: str) -> Json:
-    """Whether an agent has an image, and its size. Raises ComputeError if the answer does not say so."""
+    """Return whether an agent has an image, and its size. Raises ComputeError if the answer does not say so."""
     found = document.get("image")
     _checked(IMAGE, found, "answer", agent)
     return {"present": found["present"], "size": found["size"]} if isinstance(found, dict) else {}
@@ -179,13 +179,13 @@ def plan(document: Any, sender: str) -> Plan:
 
 
 def decision(document: Json, sender: str) -> Json:
-    """What the head has decided about a session. Raises ComputeError if it is no decision."""
+    """Return what the head has decided about a session. Raises ComputeError if it is no decision."""
     _checked(DECIDED, document, "decision", sender)
     return _checked(DECISION, document, "decision", sender)
 
 
 def recorded(document: Json, sender: str) -> Json:
-    """What the head has recorded: C(session) is empty if there is none. Raises ComputeError if it is no session."""
+    """Return what the head has recorded: C(session) is empty if there is none. Raises ComputeError if it is no session."""
     if document.get("session") != {}:
         _checked(RECORDED, document, "answer", sender)
     return document

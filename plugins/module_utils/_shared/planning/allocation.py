@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a plan needs besides the placement: data folders that exist, a free subnet, free ports."""
+"""Allocate what a plan needs besides the placement: data folders that exist, a free subnet, free ports."""
 
 from __future__ import annotations
 

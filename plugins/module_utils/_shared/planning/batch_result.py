@@ -35,7 +35,7 @@ class BatchResult(Document):
 
 
 def batch_result(statuses: Iterable[Json], on_failure: str) -> BatchResult:
-    """What the statuses of a session's agents mean together.
+    """Return what the statuses of a session's agents mean together.
 
     Each status is a result of the module ``batch``. The exit code of the command decides. Without one, a container
     that does not run makes the session a failure if ``on_failure`` is ``terminate``, and always if it is ``main1``:
@@ -55,7 +55,7 @@ def batch_result(statuses: Iterable[Json], on_failure: str) -> BatchResult:
 
 @dataclass(frozen=True)
 class BatchWait:
-    """How far the wait for a command has come. A wait begins with ``BatchWait()``.
+    """The progress of the wait for a command. A wait begins with ``BatchWait()``.
 
     ``silent`` are the agents that did not answer in the last round, ``silent_rounds`` the consecutive rounds with such
     an agent, ``error`` the message of the first of them, and ``round_seconds`` the length of the next round.

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is free on an agent: how many containers of a session it can hold, and the booking of their resources."""
+"""Compute the free capacity of an agent: how many containers of a session it can hold, and the booking of their resources."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def kernel_bounds(kernel: Mapping[str, int]) -> Dict[str, Tuple[int, int]]:
 
 
 def kernel_room(bounds: Mapping[str, Tuple[int, int]]) -> int:
-    """How many containers of a session an agent with these limits can run at most."""
+    """Return how many containers of a session an agent with these limits can run at most."""
     return min(amount // each for amount, each in bounds.values())
 
 
@@ -67,7 +67,7 @@ class PerContainer:
 
 @dataclass(frozen=True)
 class Demand:
-    """What a session asks for.
+    """The resources that a session requests.
 
     ``agents`` are the designated agents, and ``policy`` says how strictly they are meant. ``per_agent`` is the largest number of
     containers on an agent; 0 is no limit. ``roles`` are the demands of the roles, and ``role`` names one. ``placed`` are the agents
@@ -130,7 +130,7 @@ class FreeCapacity:
         return replace(self, gpus=dict(self.gpus), cpu_ids=list(self.cpu_ids))
 
     def room(self, per_container: PerContainer) -> int:
-        """How many of these containers fit."""
+        """Return how many of these containers fit."""
         if self.millicpus < per_container.millicpus or self.memory < per_container.memory:
             return 0  # most agents of a long queue; the amounts of the kernel are not looked at
         return max(0, min(self._rooms(per_container).values()))
@@ -183,7 +183,7 @@ class FreeCapacity:
         return {**rooms, **{name: amount // each for name, (amount, each) in self.kernel.items()}}
 
     def _needs(self, slot: str, per_container: PerContainer, count: int) -> Tuple[str, str, str]:
-        """How much ``count`` containers need of a resource, its name, and how much of it is free."""
+        """Return how much ``count`` containers need of a resource, its name, and how much of it is free."""
         if slot in self.kernel:
             amount, each = self.kernel[slot]
             return str(count * each), slot, str(amount)
@@ -242,14 +242,14 @@ class FreeCapacity:
 
 
 def held_in_all(booked: Iterable[Resources]) -> Tuple[int, int, float]:
-    """What containers hold together: thousandths of a CPU, bytes of memory, GPUs."""
+    """Return what containers hold together: thousandths of a CPU, bytes of memory, GPUs."""
     listed = list(booked)
     gpus = sum(gpu.shares for resources in listed for gpu in resources.gpus)
     return sum(one.millicpus for one in listed), sum(one.memory for one in listed), gpus
 
 
 def _shares_of(fraction: float, shares: float) -> int:
-    """How many shares of the device a fraction means; 0 if it is near no number of shares, or the device has none.
+    """Return how many shares of the device a fraction means; 0 if it is near no number of shares, or the device has none.
 
     A third cannot be written exactly, so a fraction is rounded to whole shares.
 
@@ -272,7 +272,7 @@ def _part_of(fraction: float, shares: float) -> float:
 
 
 def _times(part: float, fraction: float, shares: float) -> int:
-    """How many such fractions the free part of a device holds."""
+    """Return how many such fractions the free part of a device holds."""
     each = _part_of(fraction, shares)
     return int(part / each + _SUM_TOLERANCE) if each else 0
 

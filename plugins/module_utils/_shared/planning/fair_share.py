@@ -16,7 +16,7 @@ _GIB = float(1 << 30)
 
 
 class Holding(NamedTuple):
-    """What a session has held for a time, in seconds since the epoch. ``ended`` is None while it holds it.
+    """A session's resources for a time, in seconds since the epoch. ``ended`` is None while it holds it.
 
     A decision reads those of months: a tuple is made in a fifth of the time of a frozen dataclass.
     """
@@ -74,7 +74,7 @@ def _months(began: float, ended: float) -> Iterator[Tuple[str, float, float]]:
 
 
 def decayed_use(holdings: Iterable[Holding], half_life: float, now: float) -> Dict[str, float]:
-    """What each owner has used, in CPU-seconds, of which half is forgotten after the half-life.
+    """Return what each owner has used, in CPU-seconds, of which half is forgotten after the half-life.
 
     A GPU and the memory beside it count by what makes them scarce: a GPU as ten CPUs, 8 GiB of memory as a CPU; the largest of
     the three counts.

@@ -87,7 +87,7 @@ def _mount(variable: str, value: Any) -> Mount:
 
 
 def _reserved(target: str) -> bool:
-    """What a data folder would hide."""
+    """Return what a data folder would hide."""
     own = (RUNTIME_PATH, "/etc", "/proc", "/sys", "/dev", "/run/sshd")
     # A mount there asks NVIDIA's runtime for GPUs, whatever the container was given:
     # https://github.com/NVIDIA/nvidia-container-toolkit/blob/main/internal/config/image/cuda_image.go

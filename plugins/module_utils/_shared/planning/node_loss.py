@@ -97,7 +97,7 @@ def _one_by_one(
 
 
 def _can_hold(agent: AgentStatus, plan: Plan, request: Request) -> bool:
-    """Whether an agent that answers has the data folders, and packets of the session's network fit through its network."""
+    """Return whether an agent that answers has the data folders, and packets of the session's network fit through its network."""
     has_folders = all(agent.paths.get(folder) is not False for folder in checked_folders(request))
     return not agent.reachable or (has_folders and agent.mtu - VXLAN_OVERHEAD >= (plan.network.mtu or 0))
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which agent gets which container: docs/architecture.md §5, as one pure function.
+"""Place containers on agents: docs/architecture.md §5, as one pure function.
 
 The same input gives the same answer. An agent is never given more than it has free. Either all containers are placed or
 none. More capacity never makes a session wait that would be placed without it.
@@ -79,7 +79,7 @@ def place(demand: Demand, agents: Sequence[AgentStatus], free: Mapping[str, Free
 
 
 def room_for(demand: Demand, free: FreeCapacity) -> int:
-    """How many containers of the session an agent can hold."""
+    """Return how many containers of the session an agent can hold."""
     if _must_share_fabric(demand, free):
         return 0
     room = free.room(demand.per_container)
@@ -88,7 +88,7 @@ def room_for(demand: Demand, free: FreeCapacity) -> int:
 
 
 def shortfall_of(demand: Demand, free: FreeCapacity, count: int) -> str:
-    """What an agent lacks for ``count`` containers of the session."""
+    """Return what an agent lacks for ``count`` containers of the session."""
     if _must_share_fabric(demand, free):
         return "its fabric is used by another session"
     held = demand.placed.count(free.agent)
@@ -98,12 +98,12 @@ def shortfall_of(demand: Demand, free: FreeCapacity, count: int) -> str:
 
 
 def _must_share_fabric(demand: Demand, free: FreeCapacity) -> bool:
-    """Whether another session has the fabric of the agent: an engine makes only one macvlan network on an interface."""
+    """Return whether another session has the fabric of the agent: an engine makes only one macvlan network on an interface."""
     return demand.per_container.fabric and not free.has_fabric and free.agent not in (*demand.placed, *demand.beside)
 
 
 def _must_be_repaired(demand: Demand, agents: Sequence[AgentStatus]) -> bool:
-    """Whether every agent that could hold the session lacks something, or is out of order, in a way that does not pass."""
+    """Return whether every agent that could hold the session lacks something, or is out of order, in a way that does not pass."""
     wanted = [agent for agent in agents if not excluded(agent, demand)]
     return bool(wanted) and all(_lacks(agent, demand) if agent.reachable else not agent.may_return for agent in wanted)
 
@@ -161,7 +161,7 @@ def refusal(agent: AgentStatus, demand: Demand) -> str:
 def _choose(
     demand: Demand, eligible: Sequence[AgentStatus], room: Mapping[str, int], free: Mapping[str, FreeCapacity]
 ) -> Dict[str, int] | None:
-    """How many containers each agent gets, the agent of main1 first; None if they do not fit."""
+    """Return how many containers each agent gets, the agent of main1 first; None if they do not fit."""
     designated = [agent for agent in eligible if agent.name in demand.agents]
     pools = [pool for pool in (designated, list(eligible)) if pool]
     for pool in pools:
@@ -185,7 +185,7 @@ def best_fit_key(free: FreeCapacity, room: int) -> Tuple[float, int, int, int, s
 
 
 def _across(demand: Demand, pool: Sequence[AgentStatus], room: Mapping[str, int]) -> Dict[str, int] | None:
-    """How many containers each of several agents gets. All are in one Swarm, because an overlay cannot cross two.
+    """Return how many containers each of several agents gets. All are in one Swarm, because an overlay cannot cross two.
 
     All have one architecture, and with RDMA ports of one kind.
     """

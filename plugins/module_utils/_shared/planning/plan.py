@@ -30,7 +30,7 @@ from .request import Request
 
 @dataclass(frozen=True)
 class PlanInputs:
-    """What a plan is made from besides the request: the IDs, the placement and the addresses.
+    """The inputs of a plan besides the request: the IDs, the placement and the addresses.
 
     ``hosts`` are the address and the interface of agents for a session in their network, which has no ``subnet``, and ``master_port``
     is a port that is free there. ``fabric`` is the subnet on the fabric, and ``own_volumes`` what the policy of the site says. By
@@ -58,7 +58,7 @@ class PlanInputs:
 
 
 def inputs_of(plan: Plan) -> PlanInputs:
-    """What a plan was made from, so that the same request gives the same plan again. Names of agents are not in it."""
+    """Return what a plan was made from, so that the same request gives the same plan again. Names of agents are not in it."""
     session, network, containers = plan.session, plan.network, plan.containers
     return PlanInputs(
         session_id=session.id,

@@ -73,7 +73,7 @@ def _limit(rule: Any, default: Any = None) -> Any:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one owner, or all owners of a group together, may have. None means no limit.
+    """The limits of one owner, or of all owners of a group together. None means no limit.
 
     The first five are amounts at a time; ``pids``, ``logs`` and ``disk`` are amounts of each container. ``mounts`` are folders of
     the agents; an entry that ends with a slash permits what is below it, too. ``waiting`` and ``patience`` bind the sessions of
@@ -116,7 +116,7 @@ class OwnerGroup:
 
 @dataclass(frozen=True)
 class QueueRules:
-    """How the site orders its queue. A policy that names nothing here leaves it to the variables of the launch."""
+    """The site's rules for its queue. A policy that names nothing here leaves it to the variables of the launch."""
 
     policy: str = _limit(one_of("backfill", "strict"), "")
     age_bound: float | None = _limit(_number)
@@ -153,7 +153,7 @@ class SitePolicy:
         return found or ([] if default is None else [default])
 
     def binds(self, owner: str) -> bool:
-        """Whether the site limits this owner in anything."""
+        """Return whether the site limits this owner in anything."""
         limits = [
             self.default,
             self.owners.get(owner, Limits()),

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the policy of the site says to a request: refused with the rule, held back by a quota for now, or nothing."""
+"""Apply the site's policy to a request: refuse it with the rule, hold it back by a quota for now, or accept it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Use:
-    """What an owner, or a group of owners, has at a time."""
+    """The holdings of an owner, or of a group of owners, at a time."""
 
     sessions: int = 0
     containers: int = 0
@@ -175,7 +175,7 @@ def over_quota(policy: SitePolicy, use: Mapping[str, Use], request: Request) -> 
 
 
 def allowed(policy: SitePolicy, owner: str) -> Dict[str, Any]:
-    """What an owner alone may have at a time, as lists show it; without the amounts that have no limit.
+    """Return what an owner alone may have at a time, as lists show it; without the amounts that have no limit.
 
     >>> from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import parse_policy
     >>> allowed(parse_policy({"default": {"cpus": 2, "gpus": 1}}), "alice")
@@ -186,7 +186,7 @@ def allowed(policy: SitePolicy, owner: str) -> Dict[str, Any]:
 
 
 def quota_left(policy: SitePolicy, use: Mapping[str, Use], owner: str) -> Dict[str, Any]:
-    """What the quotas leave to an owner, by the use of every owner; without the amounts that have no limit."""
+    """Return what the quotas leave to an owner, by the use of every owner; without the amounts that have no limit."""
     left: Dict[str, Any] = {}
     for _whose, quota, owners in _quotas(policy, owner):
         has = use_of(use, owners)
@@ -208,7 +208,7 @@ def _quotas(policy: SitePolicy, owner: str) -> Sequence[Tuple[str, Mapping[str, 
 
 
 def use_of(use: Mapping[str, Use], owners: Iterable[str]) -> Use:
-    """What these owners have together."""
+    """Return what these owners have together."""
     return reduce(Use.plus, (use.get(owner, Use()) for owner in owners), Use())
 
 
@@ -247,7 +247,7 @@ def _is_permitted(image: str, patterns: Iterable[str]) -> bool:
 
 
 def _matches(image: str, pattern: str) -> bool:
-    """Whether a pattern permits an image. Repository and tag are compared apart: C(ubuntu:*) is no registry with a port.
+    """Return whether a pattern permits an image. Repository and tag are compared apart: C(ubuntu:*) is no registry with a port.
 
     >>> _matches("ubuntu:24.04", "ubuntu:*"), _matches("ubuntu:5000/image:1", "ubuntu:*")
     (True, False)

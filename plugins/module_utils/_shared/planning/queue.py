@@ -60,7 +60,7 @@ def by_priority(queue: Iterable[QueueEntry], rules: QueueRules = _USUAL, now: fl
 
 @dataclass(frozen=True)
 class Policy:
-    """Whether sessions may overtake. After ``age_bound`` seconds, one that does not fit holds back those behind it."""
+    """The rules of overtaking. After ``age_bound`` seconds, one that does not fit holds back those behind it."""
 
     name: str = BACKFILL
     age_bound: float = 3600.0
@@ -108,7 +108,7 @@ def schedule(
 
 
 class _Decision:
-    """What is free during one decision, and what the sessions before have left. Sessions that ask for the same share an answer."""
+    """The capacity during one decision that earlier sessions leave. Sessions that ask for the same share an answer."""
 
     def __init__(self, agents: Sequence[AgentStatus], free: Dict[str, FreeCapacity]) -> None:
         unused = {agent.name: free_of(agent, ()) for agent in agents}
@@ -154,7 +154,7 @@ class _Decision:
         return ""
 
     def impossible(self, demand: Demand) -> Shortfall | None:
-        """What a session waits for that the agents could not hold if they held nothing else; None if they could."""
+        """Return what a session waits for that the agents could not hold if they held nothing else; None if they could."""
         never = self._never(demand)
         return impossible(never) if never else None
 

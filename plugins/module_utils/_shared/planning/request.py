@@ -87,7 +87,7 @@ class NamedRequest(Document):
 
 @dataclass(frozen=True)
 class StartSettings:
-    """What a session waits for besides capacity, and for how long it waits."""
+    """The dependencies of a session besides capacity, and its longest wait."""
 
     after: Tuple[str, ...] = declared(
         "list",
@@ -316,7 +316,7 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         return [name for name in mine if mine[name] != theirs[name] and name not in _LAUNCH_SETTINGS]
 
     def demand(self) -> Demand:
-        """What the placement needs to know."""
+        """Return what the placement needs to know."""
         demands = tuple(self._demand_of(role) for role in self.roles)
         return replace(demands[0], size=self.size, role="", roles=demands) if demands else self._demand_of(*self.parts)
 
@@ -359,7 +359,7 @@ class Request(StartSettings, BatchSettings, ContainerSettings, NamedRequest):
         return members(self.size, self.roles)
 
     def part_of(self, role: str) -> Role:
-        """What the containers of a role ask for."""
+        """Return what the containers of a role ask for."""
         return next((part for part in self.parts if part.name == role), self.parts[0])
 
     def total(self, amount: str) -> float:

@@ -178,7 +178,7 @@ def _check_placement(request: Request) -> None:
 
 
 def _check_network(request: Request) -> None:
-    """What needs a network of the session's own, or another place than one container for each agent."""
+    """Refuse what needs a network of the session's own, or another place than one container for each agent."""
     if request.network != HOST:
         return
     for variable, is_set, reason in (

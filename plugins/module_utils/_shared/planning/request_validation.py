@@ -46,7 +46,7 @@ def checked_request(document: object, sender: str) -> Request:
 
 @lru_cache(maxsize=16384)
 def invalid_request(text: str, sender: str) -> str:
-    """What is wrong with a stored request, without a full stop; empty if nothing is. A decision reads the queue more than once."""
+    """Return the fault of a stored request, without a full stop; empty if it has none. A decision reads the queue more than once."""
     try:
         checked_request(json.loads(text), sender)
     except ComputeError as error:

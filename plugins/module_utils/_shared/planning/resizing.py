@@ -31,7 +31,7 @@ _NOTHING = Placement((), (), "")
 
 
 def is_resize(former: Request, request: Request) -> bool:
-    """Whether two requests ask for the same session in different sizes."""
+    """Return whether two requests ask for the same session in different sizes."""
     sizes = request.sizes
     is_other = former.sizes != sizes and len(former.sizes) == len(sizes)
     return is_other and not former.with_sizes(sizes).differences(request)
@@ -53,7 +53,7 @@ def without(request: Request, hostnames: Collection[str]) -> Request:
 
 
 def growth_demand(request: Request, plan: Plan, agents: Sequence[AgentStatus]) -> Demand:
-    """What the added containers ask for: a place on the network of the session, which ends at its host or its Swarm.
+    """Return what the added containers ask for: a place on the network of the session, which ends at its host or its Swarm.
 
     With RDMA, it also ends at agents with ports of another kind.
     """

@@ -19,7 +19,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 30.0, 900.0
 
 
 def restart_turn(history: Sequence[Json], restarts: int, now: float) -> Tuple[int, str]:
-    """How many restarts there have been since the session has settled, and why it is not time for another; empty if it is."""
+    """Return how many restarts there have been since the session has settled, and why it is not time for another; empty if it is."""
     count, last = 0, 0.0
     for entry in history:
         if str(entry["reason"]).startswith(RESTARTED):

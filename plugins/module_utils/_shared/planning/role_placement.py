@@ -103,7 +103,7 @@ def never_fits(demand: Demand, agents: Sequence[AgentStatus]) -> str:
 
 
 def impossible(never: str) -> Shortfall:
-    """What a session waits for that the agents could never hold, for the reason that ``never_fits`` gives."""
+    """Return what a session waits for that the agents could never hold, for the reason that ``never_fits`` gives."""
     lacking = "largest free when empty " + never if " free" in never else never.replace(NO_AGENT, "")
     return Shortfall(f"{IMPOSSIBLE}: {lacking}; add a host or ask for less", is_impossible=True)
 

@@ -72,7 +72,7 @@ FIELDS = {option: field for option, (field, _check) in _CHECKS.items()}
 
 
 def check_roles(variable: str, value: Any) -> Tuple[Dict[str, Any], ...]:
-    """What each role gives, by field, with ``main`` first. The check of the request adds what it has from its session."""
+    """Return what each role gives, by field, with ``main`` first. The check of the request adds what it has from its session."""
     found = [_given(variable, item) for item in check_list(variable, value)]
     if not found:
         return ()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which agent is in which Swarm, and the steps until all agents are in the same Swarm."""
+"""Plan the steps until all agents are in the same Swarm."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is declared of a variable of the role ``session``."""
+"""The declaration of a variable of the role ``session``."""
 
 from __future__ import annotations
 

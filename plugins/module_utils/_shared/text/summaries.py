@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What people and programs read about a session: ``session.json``, summaries and tables. Docs: docs/session_json.md."""
+"""Write what people and programs read about a session: ``session.json``, summaries and tables. Docs: docs/session_json.md."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def _state(scheduled: Json, plan: Plan, check_mode: bool) -> str:
 
 
 def _repairs(scheduled: Json, plan: Plan, check_mode: bool) -> List[str]:
-    """What a launch does about a session that runs: at most one of these."""
+    """Return what a launch does about a session that runs: at most one of these."""
     if scheduled["outcome"] == "repair":
         would = "would be " if check_mode else ""
         moves = _moves(scheduled, check_mode)
@@ -254,7 +254,7 @@ def termination_summary(session: Json, name: str, check_mode: bool = False) -> s
 
 
 def match_summary(names: Sequence[str], pattern: str, refused: bool = False) -> str:
-    """What a pattern of names terminates, or would terminate if the user meant several sessions.
+    """Return what a pattern of names terminates, or would terminate if the user meant several sessions.
 
     >>> match_summary(["sweep-1", "sweep-2"], "sweep-*")
     '2 live sessions match sweep-*: sweep-1, sweep-2'

@@ -113,7 +113,7 @@ def _link(pair: Json | None) -> str:
 
 
 def gpu_parts(gpus: Sequence[Json]) -> List[str]:
-    """What a container has of each GPU of which it does not have all, and what limits it to that.
+    """Return what a container has of each GPU of which it does not have all, and what limits it to that.
 
     >>> gpu_parts([{"id": "GPU-1", "shares": 0.25, "memory": 6 << 30}])
     ['SM 25%, 6g memory for each process, enforced by MPS']
