@@ -251,7 +251,7 @@ def test_the_agents_to_avoid(case: str) -> None:
 
 def test_the_outcome_is_one_sentence() -> None:
     summary = summarize(diagnose([report(1, engine="19.03")], {}, Requirements()), NAMES)
-    assert summary["message"] == "1 of 23 checks failed: engine on agent1: 19.03."
+    assert summary["message"] == "1 of 24 checks failed: engine on agent1: 19.03."
 
 
 def test_examples() -> None:
