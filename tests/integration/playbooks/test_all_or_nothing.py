@@ -31,14 +31,14 @@ class CallbackModule(CallbackBase):
         if task.action != "cluster.compute.session":
             return
         from ansible_collections.cluster.compute.plugins.plugin_utils._session import launch
-        create = launch.create
+        create = launch.create_containers
 
         def taken(*given):
-            launch.create = create
+            launch.create_containers = create
             docker.APIClient(base_url=%r).create_container(%r, ["sleep", "600"], name=%r)
             create(*given)
 
-        launch.create = taken
+        launch.create_containers = taken
 """
 
 # The variables of a launch, and a pattern for its error.
