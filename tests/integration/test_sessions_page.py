@@ -106,6 +106,16 @@ def test_an_app_is_not_cut_on_a_desktop(page: Any, documents: dict[int, str], tm
     assert page.execute_script(cut) == []
 
 
+def test_the_name_of_an_agent_is_not_cut(page: Any, documents: dict[int, str], tmp_path: Path) -> None:
+    """It is beside the drawing of its containers."""
+    name = "gpu-node-with-a-long-name-17.cluster.example.org"
+    show(page, tmp_path, json.loads(documents[3].replace('"node1"', json.dumps(name))))
+    cut = """return [...document.querySelectorAll(".drawing .where")]
+        .map(part => [part.textContent, part.scrollWidth > part.clientWidth])"""
+    assert [name, False] in (shown := page.execute_script(cut)), shown
+    assert not [one for one, is_cut in shown if is_cut]
+
+
 def test_a_search_and_the_filters_choose_sessions_and_survive_a_reload(
     page: Any, documents: dict[int, str], tmp_path: Path
 ) -> None:
