@@ -42,7 +42,7 @@ def fill(folder: Path) -> None:
     launch(store, request(name="waits", cpus=99), context(agent("a"), now=now))
     decision = launch(store, request(cluster_size=4), context(agent("a"), now=now))
     for state in (states.RUNNING, states.TERMINATING, states.TERMINATED):
-        store.change(decision.session, state, now, "reason")
+        store.change(store.need(decision.session.id), state, now, "reason")
     store.close()
     with closing(sqlite3.connect(folder / "sessions.db")) as database, database:
         columns = [row[1] for row in database.execute("PRAGMA table_info(session)")][3:]

@@ -86,7 +86,7 @@ def listed(folder: Path, agents: Sequence[AgentStatus], sessions: Sequence[tuple
         decision = launch(store, asked, context(*present, now=begun))
         if decision.plan is not None:
             present = carried_out(present, decision.plan)
-            store.change(decision.session, states.RUNNING, begun + 4, "every container is verified")
+            store.change(store.need(decision.session.id), states.RUNNING, begun + 4, "every container is verified")
     document = _document(store, [_measured(one) for one in present])
     store.close()
     return document

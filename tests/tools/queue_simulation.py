@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from samples import GIB, agent, context, request
 from store_sessions import memory_store
 
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import Context, turns
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import QueueRules
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import Policy
 
@@ -89,11 +90,11 @@ class Simulation:
         self._note(launch(self.store, asked, self._context()), self.waiting[identity][1])
 
     def _note(self, decision: Decision, since: float) -> None:
-        row = decision.session
-        if decision.verdict == "pending":
+        row = self.store.need(decision.session.id)
+        if decision.outcome == "pending":
             self.waiting[row.id] = (row.owner, since)
             return
-        assert decision.verdict == "placed"
+        assert decision.outcome == "placed"
         assert decision.plan
         self.store.change(row, states.RUNNING, self.now, "every container is verified")
         self.waiting.pop(row.id, None)

@@ -15,6 +15,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_q
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import MULTI_NODE, SINGLE_NODE
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import DecidedSession, Decision
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Container, Gpu, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
     AgentStatus,
@@ -91,6 +92,12 @@ def running_row(made: Plan) -> Json:
     """The session of a plan as the head answers it."""
     texts = {"name": "train", "owner": "alice", "state": "RUNNING", "reason": ""}
     return {"id": made.session.id, **texts, "created": 1.0, "changed": 2.0}
+
+
+def decision(outcome: str, made: Plan | None = None, row: Json | None = None, **fields: Any) -> Decision:
+    """A decision of the head, with the ``row`` of the session as the head answers it, or that of the plan."""
+    session = row or (running_row(made) if made else {"id": SESSION, "name": "train"})
+    return Decision(outcome, DecidedSession.from_json(session), plan=made, **fields)
 
 
 def observed(container: Container, session: str, state: str = "running", created: float = 500.0) -> ObservedContainer:

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from samples import context
 
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label, states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
@@ -33,8 +34,8 @@ def memory_store() -> Iterator[Store]:
 def running(store: Store, asked: Request, *agents: AgentStatus, now: float = 1000.0) -> Plan:
     """The plan of a session that is launched now and RUNNING in the store."""
     decision = launch(store, asked, context(*agents, now=now))
-    assert decision.verdict == "placed"
-    store.change(decision.session, states.RUNNING, now + 5, "every container is verified")
+    assert decision.outcome == "placed"
+    store.change(store.need(decision.session.id), states.RUNNING, now + 5, "every container is verified")
     return plan_of(decision)
 
 

@@ -9,13 +9,14 @@ The engines' reports come in as documents; nothing here connects to an engine. d
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field, replace
-from typing import Collection, List, Mapping, Tuple
+from dataclasses import replace
+from typing import Collection, List, Tuple
 
 from .._shared import states
 from .._shared.codec import Json, subset
 from .._shared.constants import HOST
 from .._shared.documents.condition import as_planned
+from .._shared.documents.decision import Decision
 from .._shared.documents.plan import Container, Plan
 from .._shared.errors import ComputeError, ConflictError, EngineError, InputError, StateError
 from .._shared.exits import OTHERWISE, UP, describe_command_exit
@@ -32,7 +33,7 @@ from .._shared.planning.role_placement import never_fits
 from .adoption import rebuilt_plan
 from .dependencies import REPLACED, awaited, check_awaited
 from .listing import Observed
-from .losses import Moves, note_nodes, relocated, to_clean
+from .losses import note_nodes, relocated, to_clean
 from .maintenance import is_lost, removable
 from .resizing import affected, change_size, check_reachable, strangers
 from .scheduling_queue import Context, QueueSnapshot, with_start
@@ -45,37 +46,6 @@ from .usage import capacity_left
 LIMITS = ("lifetime", "idle_timeout")
 
 
-@dataclass(frozen=True)
-class Decision:
-    """A decision about a request.
-
-    ``verdict`` is ``placed``, ``pending``, ``failed``, ``running`` (nothing is missing), ``repair`` or ``held`` (another
-    controller works on the session). ``missing`` are hostnames to repair, ``remove`` the IDs of ended sessions that still
-    hold something. ``new_limits``: lifetime and idle timeout, if the request has them with another
-    value than the running session, ``has_next_command``: another batch command, which is run now.
-    ``former_size`` is 0 unless a size changes; ``added`` are the containers that the session did not have before, ``removed`` the
-    hostnames and agents of those that are not in the plan any more. ``moves`` are the containers that get another agent, and
-    ``fenced`` the agents that may have old containers; ``restarts_all``: all containers are stopped first.
-    """
-
-    verdict: str
-    session: SessionRecord
-    plan: Plan | None = None
-    reason: str = ""
-    missing: Tuple[str, ...] = ()
-    remove: Tuple[str, ...] = ()
-    is_new: bool = False
-    new_limits: Tuple[str, ...] = ()
-    has_next_command: bool = False
-    failed_apps: Tuple[str, ...] = ()
-    former_size: int = 0
-    added: Tuple[str, ...] = ()
-    removed: Tuple[Tuple[str, str], ...] = ()
-    moves: Moves = ()
-    restarts_all: bool = False
-    fenced: Mapping[str, Json] = field(default_factory=dict)
-
-
 def launch(store: Store, request: Request, context: Context) -> Decision:
     """Launch, repair or report a session: the same request always leads to the same session."""
     note_nodes(store, context.agents)
@@ -83,7 +53,7 @@ def launch(store: Store, request: Request, context: Context) -> Decision:
     # One that the store has forgotten meanwhile is not made again.
     queued = store.need(context.queued) if context.queued else None
     if queued and queued.state in states.ENDED:
-        return Decision("failed", queued, reason=queued.reason)
+        return Decision("failed", queued.decided, reason=queued.reason)
     row = store.find(request.name, request.owner)
     known = row.request if row else None
     if known is None or known.groups != request.groups:
@@ -117,10 +87,10 @@ def _existing(store: Store, row: SessionRecord, request: Request, context: Conte
         if row.state == states.TERMINATING and row.holder is None:
             store.change(row, states.TERMINATED, context.now, "the rest of it is removed")
             return None
-        return Decision("held", row, reason=_held(row))
+        return Decision("held", row.decided, reason=_held(row))
     launched = _running_plan(store, row, request, context)
     if not is_lost(row, context.now, context.takeover):
-        return Decision("held", row, reason=_held(row))
+        return Decision("held", row.decided, reason=_held(row))
     limited = _with_limits(store, row, launched, request, context.site)
     sizes = launched.session.sizes
     moved, moves = relocated(store, row, limited, request.with_sizes(sizes), context)
@@ -136,8 +106,8 @@ def _existing(store: Store, row: SessionRecord, request: Request, context: Conte
     plan = with_next_command(store, row, moved, request, context)
     decision = Decision(
         "running",
-        row,
-        plan,
+        row.decided,
+        plan=plan,
         new_limits=tuple(name for name in LIMITS if getattr(limited.session, name) != getattr(launched.session, name)),
         has_next_command=plan != moved,
         failed_apps=_failed_apps(plan, observed),
@@ -171,7 +141,8 @@ def _repaired(
     added = added_since(plan, former)
     return replace(
         decision,
-        verdict="repair",
+        outcome="repair",
+        session=row.decided,
         plan=plan,
         missing=tuple(one.hostname for one in missing if one.hostname not in added),
         former_size=sum(former),
@@ -284,7 +255,7 @@ def _take_turn(store: Store, row: SessionRecord, request: Request, context: Cont
     row.plan, row.holder, row.lease = plan, context.holder, context.now + context.lease
     store.change(row, states.SCHEDULED, context.now, f"placed on {', '.join(plan.agents)}")
     store.change(row, states.PREPARING, context.now, "its containers are being created")
-    return Decision("placed", row, plan)
+    return Decision("placed", row.decided, plan=plan)
 
 
 def _check_possible(request: Request, context: Context) -> None:
@@ -298,7 +269,7 @@ def _check_possible(request: Request, context: Context) -> None:
 def _wait(store: Store, row: SessionRecord, reason: str) -> Decision:
     row.reason = reason
     store.save(row)
-    return Decision("pending", row, reason=reason)
+    return Decision("pending", row.decided, reason=reason)
 
 
 def _give_up(store: Store, row: SessionRecord, error: ComputeError, now: float) -> Decision:
@@ -309,7 +280,7 @@ def _give_up(store: Store, row: SessionRecord, error: ComputeError, now: float) 
     if isinstance(error, ConflictError):
         return _wait(store, row, error.message.rstrip("."))
     store.change(row, states.ERROR, now, error.message)
-    return Decision("failed", row, reason=error.message)
+    return Decision("failed", row.decided, reason=error.message)
 
 
 def _planned(

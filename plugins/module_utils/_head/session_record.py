@@ -14,6 +14,7 @@ from ipaddress import ip_network
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple, Type
 
 from .._shared.codec import Document, Json, subset
+from .._shared.documents.decision import DecidedSession
 from .._shared.documents.plan import Plan, Resources, Session
 from .._shared.documents.report import AgentStatus, ObservedContainer
 from .._shared.documents.schema import ID, Required, Rule, a_line, a_number, fault, or_none
@@ -208,6 +209,11 @@ class SessionRecord:
         main = self.main_on(agents)[1]
         found: Json | None = main.data.get("batch") if main is not None and main.state == "running" else None
         return found
+
+    @property
+    def decided(self) -> DecidedSession:
+        """The session as a decision about it has it now."""
+        return DecidedSession.from_json(self.to_json())
 
     def to_json(self) -> Json:
         """The session as results show it; the request and the plan are documents of their own."""

@@ -11,7 +11,6 @@ from typing import List, Sequence
 
 from .._head.maintenance import keep_pass
 from .._head.policy_file import check_presence
-from .._head.scheduler import Decision
 from .._head.scheduler import launch as launched
 from .._head.scheduling_queue import Context
 from .._head.session_view import ended_apps
@@ -19,6 +18,7 @@ from .._head.store import Store
 from .._head.transitions import Change, apply_change
 from .._head.usage import waits_on_mps
 from .._shared.codec import Json, decoded
+from .._shared.documents.decision import Decision
 from .._shared.planning.request import Request
 from .._shared.planning.swarm_plan import read_agents
 from .._shared.states import ERROR, LIVE, PENDING, RUNNING
@@ -73,35 +73,24 @@ def _placed(store: Store, request: Request, context: Context, folders: Sequence[
     keep_pass(store, context.holder, context.now + context.lease)
     decision = launched(store, request, context)
     ended = [store.get(session) for session in sorted(live - store.ids(LIVE))]
-    return {
-        **({"failed": True, "msg": decision.reason} if decision.verdict == "failed" else {}),
-        **_shown(decision),
+    is_change = decision.outcome in ("placed", "repair", "failed")
+    made = replace(
+        decision,
+        changed=is_change or decision.is_new or decision.has_next_command,
         # Its own failure is the result.
-        "ended": [
-            other.to_json() for other in ended if other and (other.id, other.state) != (decision.session.id, ERROR)
-        ],
-        "warnings": _warnings(store, decision, context),
-        "ended_folders": store.ended(folders),
-        "ended_apps": ended_apps(decision.plan, context.agents) if decision.plan else [],
-    }
+        ended=tuple(one.to_json() for one in ended if one and (one.id, one.state) != (decision.session.id, ERROR)),
+        ended_folders=tuple(store.ended(folders)),
+        ended_apps=tuple(ended_apps(decision.plan, context.agents)) if decision.plan else (),
+    )
+    failure = {"failed": True, "msg": decision.reason} if decision.outcome == "failed" else {}
+    return {**failure, **made.to_json(), "warnings": _warnings(store, decision, context)}
 
 
 def _warnings(store: Store, decision: Decision, context: Context) -> List[str]:
     """Return what the user of a new session should know of the sessions beside it."""
-    if decision.verdict != "placed" or decision.plan is None:
+    if decision.outcome != "placed" or decision.plan is None:
         return []
     return waits_on_mps(decision.plan, store.held_plans(), context.agents)
-
-
-def _shown(decision: Decision) -> Json:
-    is_change = decision.verdict in ("placed", "repair", "failed")
-    return {
-        **vars(decision),
-        "changed": is_change or decision.is_new or decision.has_next_command,
-        "outcome": decision.verdict,
-        "session": decision.session.to_json(),
-        "plan": decision.plan.to_short_json() if decision.plan else None,
-    }
 
 
 def record(head: Head, state: str, change: Json) -> Json:

@@ -15,7 +15,7 @@ import json
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Dict, FrozenSet, List, Mapping
+from typing import Dict, FrozenSet, List, Mapping, Sequence
 
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents import validation
@@ -144,9 +144,8 @@ class StaleSessionDirs:
         known = sorted({*self.names, *self.requests})
         return {"folders": known} if known else {}
 
-    def remove(self, result: Json) -> None:
-        """Remove what belongs to the sessions that the result names, also for ssh; a problem becomes a warning of the result."""
-        known = result.pop("ended_folders", None) or ()
+    def remove(self, known: Sequence[str]) -> List[str]:
+        """Remove what belongs to the sessions of these IDs, also for ssh. Returns a warning of each problem."""
         for session in self.requests.intersection(known):
             KeptRequests(self.base).forget(session)
         ended = [session for session in known if session in self.names]
@@ -157,5 +156,4 @@ class StaleSessionDirs:
             except ComputeError as error:
                 warnings.append(error.message)
         warnings += filter(None, [shared_config.update(self.base)] if ended else [])
-        if warnings:
-            result["warnings"] = [*(result.get("warnings") or ()), *warnings]
+        return warnings

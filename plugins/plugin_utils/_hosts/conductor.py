@@ -251,9 +251,9 @@ class Play:
     def notify(self, event: str, *sessions: Json) -> None:
         notification.notify(self.action, [(event, session) for session in sessions], self.task_vars)
 
-    def notify_ends(self, answer: Json) -> None:
-        """Of sessions that have left the queue or ended by themselves, as the head has found."""
-        events = [(notification.event_of(True, session), session) for session in answer.get("ended") or ()]
+    def notify_ends(self, sessions: Sequence[Json]) -> None:
+        """Notify of sessions that have left the queue or ended by themselves, as the head has found."""
+        events = [(notification.event_of(True, session), session) for session in sessions]
         notification.notify(self.action, events, self.task_vars)
 
 

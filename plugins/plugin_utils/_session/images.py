@@ -58,7 +58,7 @@ class ImageTarget:
     def of_session(cls, play: Play, placed: Launch, plan: Plan) -> List[ImageTarget]:
         """The images of a session that an agent may lack. A repair makes what was there, with no newer image of the same name."""
         request, reached = placed.asked.request, [agent for agent in placed.agents if agent.reachable]
-        is_again = placed.outcome != "placed" and request.pull == image_distribution.ALWAYS
+        is_again = placed.decision.outcome != "placed" and request.pull == image_distribution.ALWAYS
         given = {key: str(play.value("session_registry" + key) or "") for key in ("", "_username", "_password")}
         settled = {plan.session.image} if image_is_settled(plan, placed.agents, request.pull) else set()
         return [

@@ -52,7 +52,7 @@ class LaunchResult:
 
     def note_in(self, reports: RecentReports) -> None:
         """Let the agents that this launch has changed report again before the next launch."""
-        if self.placed.decision.get("remove") or self.placed.decision.get("fenced"):
+        if self.placed.decision.remove or self.placed.decision.fenced:
             reports.forget()
         elif self.placed.plan:
             reports.note_use(self.placed.plan.agents)
@@ -65,8 +65,8 @@ def launch(play: Play, asked: LaunchSpec, reports: Reports) -> LaunchResult:
     for _attempt in range(_MOST_ATTEMPTS):
         placed = place_session(play, asked, reports, avoided)
         if not play.check:
-            clean_up(play, reports, placed.decision.get("fenced") or {})
-            remove(play, reports, placed.decision)
+            clean_up(play, reports, placed.decision.fenced)
+            remove(play, reports, placed.decision.remove, placed.decision.ended)
         if placed.plan is None:
             return _waiting(play, placed)
         try:
@@ -86,29 +86,30 @@ def deploy(play: Play, placed: Launch, plan: Plan) -> str:
     check_exist(play, images)
     for wanted in images:
         distribute(play, wanted)
-    if placed.former_size:
+    if placed.decision.former_size:
         # Containers would not trust those that are added with other keys.
         Artifacts(play.artifacts, plan.session.name).known_identity(plan.session.id, plan.session.name)
-    if placed.removed:
+    if placed.decision.removed:
         resize.remove_strangers(play, placed, plan)
     if placed.makes_containers:
         create_containers(play, plan, network_host(plan, placed.agents, play.head), made)
         start_containers(play, plan, request, made)
     # What starts again as a whole has its files already.
-    if placed.outcome == "repair" and len(placed.decision.get("missing") or ()) < len(plan.containers):
+    if placed.decision.outcome == "repair" and len(placed.decision.missing) < len(plan.containers):
         resize.update_members(play, plan)
     verify(play, plan, request.verify_timeout)
     if placed.makes_containers:
         # An app that has ended or failed in a container that stays is no reason to undo the others.
         await_apps(play, made, request.apps_timeout)
     listed = placed.listed(plan)
-    added = added_apps(play, plan, listed) if placed.outcome == "repair" else []
-    return record_running(play, listed, placed.session, added)
+    added = added_apps(play, plan, listed) if placed.decision.outcome == "repair" else []
+    return record_running(play, listed, placed.decision.session.data, added)
 
 
 @contextmanager
 def undoing(play: Play, placed: Launch, plan: Plan) -> Iterator[None]:
     """Remove everything of a launch that fails, record why, and raise SessionError, or PlacedAgainError if another place may do."""
+    decision = placed.decision
     try:
         yield
     except Exception as error:
@@ -116,18 +117,18 @@ def undoing(play: Play, placed: Launch, plan: Plan) -> Iterator[None]:
         code = str(getattr(error, "code", ""))
         reason = error.message if isinstance(error, ComputeError) else f"{type(error).__name__}: {error}"
         logs, lost = _remove_launch(play, placed, plan)
-        if placed.added:
+        if decision.added:
             resize.undo(play, placed, plan)
         left = [agent for agent in lost if agent in plan.agents]
         if left:
             reason += f" Anything left of it on {', '.join(left)} is removed when that agent answers again."
         # A session that waited keeps its place in the queue if a connection was lost for a moment.
         may_retry = code == TakenError.code or (code == _UNREACHABLE and bool(placed.asked.queued))
-        change = {"reason": reason, "retry": may_retry, "undone": placed.outcome == "placed"}
+        change = {"reason": reason, "retry": may_retry, "undone": decision.outcome == "placed"}
         message = _recorded_failure(play, plan, change, logs)
         if not message:
             raise PlacedAgainError(reason) from error
-        did = "launched" if placed.outcome == "placed" else "changed" if placed.former_size else "repaired"
+        did = "launched" if decision.outcome == "placed" else "changed" if decision.former_size else "repaired"
         failure = SessionError(f"Session {plan.session.name} was not {did}: {message}")
         failure.trace = error.trace if isinstance(error, ComputeError) else traceback.format_exc()
         raise failure from error
@@ -138,12 +139,12 @@ def _deployed(play: Play, placed: Launch, plan: Plan) -> LaunchResult:
     explanation, files, found = "", [], {}
     if placed.deploys and not play.check:
         with undoing(play, placed, plan):
-            if placed.restarts_all:
+            if placed.decision.restarts_all:
                 stop_containers(play, plan)
             explanation = deploy(play, placed, plan)
-        play.notify(placed.repair, placed.session)
-    elif placed.outcome == "running":
-        files = restore_files(play, placed.listed(plan), placed.session)
+        play.notify(placed.repair, placed.decision.session.data)
+    elif placed.decision.outcome == "running":
+        files = restore_files(play, placed.listed(plan), placed.decision.session.data)
         asks = not play.check and not placed.asked.is_silent
         found = confirm(play, plan, placed.asked.request.verify_timeout) if asks else {}
     if explanation and placed.asked.setting("explain"):
@@ -153,12 +154,12 @@ def _deployed(play: Play, placed: Launch, plan: Plan) -> LaunchResult:
     has_changed = _change(play, placed, plan)
     if placed.asked.request.command and not play.check:
         run_to_the_end(play, placed, plan)
-    return LaunchResult(placed, bool(placed.decision.get("changed") or files or found.get("refilled") or has_changed))
+    return LaunchResult(placed, bool(placed.decision.changed or files or found.get("refilled") or has_changed))
 
 
 def _remove_launch(play: Play, placed: Launch, plan: Plan) -> Tuple[List[Json], Sequence[str]]:
     """Remove the containers and the network of a launch. Returns their logs, and the agents that may still hold something of it."""
-    session, is_new = plan.session.id, placed.outcome == "placed"
+    session, is_new = plan.session.id, placed.decision.outcome == "placed"
     own = {"sessions": [session], "launch": plan.session.launch}
     with play.phase("undo"):
         logs = (
@@ -190,15 +191,15 @@ def _recorded_failure(play: Play, plan: Plan, change: Json, logs: Sequence[Json]
 
 def _waiting(play: Play, placed: Launch) -> LaunchResult:
     """A session that waits, or that a pass found it cannot launch."""
-    if placed.outcome == "failed":
-        raise SessionError(str(placed.decision.get("msg") or placed.decision["reason"]))
+    if placed.decision.outcome == "failed":
+        raise SessionError(placed.decision.reason)
     play.show(show_place(play, placed))
-    return LaunchResult(placed, bool(placed.decision.get("changed")))
+    return LaunchResult(placed, placed.decision.changed)
 
 
 def _change(play: Play, placed: Launch, plan: Plan) -> bool:
     """Apply new limits to containers that run, and start apps again that have failed; whether anything has changed."""
-    has_changed, apps = False, list(placed.decision.get("failed_apps") or ())
+    has_changed, apps = False, list(placed.decision.failed_apps)
     if placed.must_apply_limits:
         with play.phase("limits"):
             limited = play.on_each(plan.agents, "containers.limited", lambda agent: {"plan": plan.part(agent)})
@@ -211,7 +212,7 @@ def _change(play: Play, placed: Launch, plan: Plan) -> bool:
 def run_to_the_end(play: Play, placed: Launch, plan: Plan) -> None:
     """Run the command of a batch session, and end the session if it asks for that. Raises SessionError if the command fails."""
     session, asked = plan.session, placed.asked
-    result = run_command(play, plan, waits=bool(asked.setting("wait_result")), again=placed.restarts_all)
+    result = run_command(play, plan, waits=bool(asked.setting("wait_result")), again=placed.decision.restarts_all)
     has_failed = result.result == FAILURE
     if result.result and (session.terminate_when_done or (has_failed and session.on_failure == "terminate")):
         ended = terminate(

@@ -14,6 +14,8 @@ from ansible.utils.vars import load_extra_vars
 from ...module_utils._agent.guard import unguarded
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents import validation
+from ...module_utils._shared.documents.decision import Decision
+from ...module_utils._shared.documents.plan import Plan
 from ...module_utils._shared.errors import ComputeError, PendingError, StateError
 from ...module_utils._shared.planning.plan import with_user_environment
 from ...module_utils._shared.planning.request import Request
@@ -53,30 +55,29 @@ def place_session(play: Play, asked: LaunchSpec, reports: Reports, avoided: Excl
     play.session = asked.request.name
     with play.phase("place"):
         decision, reports = _until_placed(play, asked, options, reports, avoided)
-    folders.remove(decision)
-    play.warn(*decision.pop("warnings", None) or ())
+    play.warn(*folders.remove(decision.ended_folders))
     if not play.check:
         _keep_or_undo(play, kept, (asked, files), decision)
-        if decision["outcome"] == "placed":
+        if decision.outcome == "placed":
             artifacts.remove(before)
-        if decision.get("has_next_command"):
+        if decision.has_next_command:
             keep_result(artifacts, "", "")
     # A queued session that cannot be launched, and sessions that have ended by themselves.
-    if decision["outcome"] == "failed":
-        play.notify(notification.FAILED, decision["session"])
-    play.notify_ends(decision)
+    if decision.outcome == "failed":
+        play.notify(notification.FAILED, decision.session.data)
+    play.notify_ends(decision.ended)
     _refuse_pending(play, asked, decision)
     placed = Launch(asked, decision)
-    return _with_plan(play, placed, reports) if decision.get("plan") else placed
+    return _with_plan(play, placed, decision.plan, reports) if decision.plan else placed
 
 
-def _refuse_pending(play: Play, asked: LaunchSpec, decision: Json) -> None:
+def _refuse_pending(play: Play, asked: LaunchSpec, decision: Decision) -> None:
     """Raise PendingError if the session waits, and the command is to fail then. The session stays in the queue."""
     seconds = _patience(play, asked)
-    if decision["outcome"] != "pending" or asked.queued or not (seconds or asked.setting("fail_when_pending")):
+    if decision.outcome != "pending" or asked.queued or not (seconds or asked.setting("fail_when_pending")):
         return
     still = f"still PENDING after {seconds:g} s" if seconds else "PENDING"
-    raise PendingError(f"Session {decision['session']['name']} is {still}: {decision['reason']}.")
+    raise PendingError(f"Session {decision.session.name} is {still}: {decision.reason}.")
 
 
 def _patience(play: Play, asked: LaunchSpec) -> float:
@@ -125,75 +126,71 @@ def _given_now(play: Play) -> Dict[str, Any]:
     }
 
 
-def _keep_or_undo(play: Play, kept: KeptRequests, own: Tuple[LaunchSpec, Mapping[str, str]], decision: Json) -> None:
+def _keep_or_undo(
+    play: Play, kept: KeptRequests, own: Tuple[LaunchSpec, Mapping[str, str]], decision: Decision
+) -> None:
     """Keep the request. If this controller cannot, the session neither waits nor holds anything until its lease is over."""
     try:
         _keep_request(kept, *own, decision)
     except ComputeError as error:
-        session = decision["session"]
-        if decision["outcome"] in ("placed", "pending", "repair"):
-            record_session(
-                play, "failed", id=session["id"], launch=session.get("launch") or "", reason=error.message, retry=False
-            )
+        session = decision.session
+        if decision.outcome in ("placed", "pending", "repair"):
+            record_session(play, "failed", id=session.id, launch=session.launch, reason=error.message, retry=False)
         raise
 
 
-def _keep_request(kept: KeptRequests, asked: LaunchSpec, files: Mapping[str, str], decision: Json) -> None:
+def _keep_request(kept: KeptRequests, asked: LaunchSpec, files: Mapping[str, str], decision: Decision) -> None:
     """Keep a request until its session ends. One of the store is never taken for one of this controller."""
-    session = decision["session"]["id"]
-    if decision["outcome"] == "failed":
-        kept.forget(session)
+    if decision.outcome == "failed":
+        kept.forget(decision.session.id)
     elif not asked.queued or asked.is_checked:
-        kept.keep(session, asked.request, files)
+        kept.keep(decision.session.id, asked.request, files)
 
 
 def _until_placed(
     play: Play, asked: LaunchSpec, options: Json, reports: Reports, avoided: Exclusions
-) -> Tuple[Json, Reports]:
+) -> Tuple[Decision, Reports]:
     """The decision, made again by new reports while the session waits, and the reports that decided."""
-    decision: Json = {}
-    used = [reports]
+
+    found: List[Tuple[Decision, Reports]] = []
 
     def is_decided() -> bool:
-        if decision:
+        used, queued = reports, asked.queued
+        if found:
             own = [asked.request.name]
-            used[0] = collect_reports(play, asked.request.image, asked.folders, apps_of=own, is_shown=False)
-        queued = asked.queued or (decision["session"]["id"] if decision and not play.check else "")
-        decision.clear()
-        agents = [avoided.apply_to(report) for report in used[0].agents]
-        decision.update(_attempt(play, {**options, "queued": queued, "agents": agents}))
-        return bool(decision["outcome"] != "pending")
+            used = collect_reports(play, asked.request.image, asked.folders, apps_of=own, is_shown=False)
+            queued = queued or ("" if play.check else found[0][0].session.id)
+        agents = [avoided.apply_to(report) for report in used.agents]
+        found[:] = [(_attempt(play, {**options, "queued": queued, "agents": agents}), used)]
+        return found[0][0].outcome != "pending"
 
     wait_until(is_decided, deadline_in(_patience(play, asked)), _INTERVAL, _LONGEST_INTERVAL)
-    return decision, used[0]
+    return found[0]
 
 
-def _attempt(play: Play, options: Json) -> Json:
+def _attempt(play: Play, options: Json) -> Decision:
     """A decision of the head. A session that another controller holds is taken over if that controller has certainly ended."""
     decision = _decided(play, options)
-    if decision["outcome"] == "held" and has_exited(decision["session"].get("holder") or {}):
-        decision = _decided(play, {**options, "takeover": decision["session"]["launch"]})
-    if decision["outcome"] == "held":
-        reason = str(decision["reason"])
+    if decision.outcome == "held" and has_exited(dict(decision.session.holder or {})):
+        decision = _decided(play, {**options, "takeover": decision.session.launch})
+    if decision.outcome == "held":
+        reason = decision.reason
         raise StateError("%s; wait for it, or terminate it with terminate.yml." % (reason[:1].upper() + reason[1:]))
     return decision
 
 
-def _decided(play: Play, options: Json) -> Json:
-    decision = play.tried_on_head("session.place", options)
+def _decided(play: Play, options: Json) -> Decision:
+    answer = play.tried_on_head("session.place", options)
     # A session of the queue that cannot be launched is a decision, too.
-    return validation.decision(
-        decision if decision.get("outcome") == "failed" else raise_if_failed(decision), play.head
-    )
+    return validation.decision(answer if answer.get("outcome") == "failed" else raise_if_failed(answer), play.head)
 
 
-def _with_plan(play: Play, placed: Launch, reports: Reports) -> Launch:
+def _with_plan(play: Play, placed: Launch, plan: Plan, reports: Reports) -> Launch:
     """The decision with its plan, which is compared with the request."""
-    request = placed.asked.request
-    plan = validation.plan(placed.decision["plan"], play.head)
+    request, decision = placed.asked.request, placed.decision
     check_agreement(plan, request, [agent.name for agent in reports.statuses], play.head)
     plan = with_user_environment(plan, render_environment(request, plan))
-    if (placed.outcome == "placed" or placed.former_size) and plan.network.driver == "overlay":
+    if (decision.outcome == "placed" or decision.former_size) and plan.network.driver == "overlay":
         # Other containers on these agents could send frames into its network.
         lacking = unguarded(reports.agents, plan.agents)
         play.warn(UNGUARDED % ", ".join(lacking) if lacking else "")
@@ -202,10 +199,8 @@ def _with_plan(play: Play, placed: Launch, reports: Reports) -> Launch:
 
 def show_place(play: Play, placed: Launch, found: Mapping[str, Any] = MappingProxyType({})) -> List[str]:
     """The report of a launch for people. ``found`` is what was found of a session that lacks nothing."""
-    decision = {**placed.decision, **found}
     if placed.plan:
+        decision = replace(placed.decision, plan=placed.listed(placed.plan))
         address = play.address_of(placed.plan.main.agent)
-        decision.update(plan=placed.listed(placed.plan), deployment={"address": address})
-    elif placed.outcome != "pending":
-        return []
-    return summary(decision, play.artifacts, play.check)
+        return summary(decision, play.artifacts, play.check, address, found)
+    return summary(placed.decision, play.artifacts, play.check) if placed.decision.outcome == "pending" else []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, List, Mapping, Sequence, Tuple
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents.decision import Decision
 from ...module_utils._shared.documents.plan import Plan
 from ...module_utils._shared.documents.report import AgentStatus
 from ...module_utils._shared.documents.topology import without_apps
@@ -54,33 +54,13 @@ class Launch:
     """
 
     asked: LaunchSpec
-    decision: Json
+    decision: Decision
     plan: Plan | None = None
     agents: Sequence[AgentStatus] = ()
 
     @property
-    def outcome(self) -> str:
-        """C(placed), C(repair), C(running), C(pending) or C(failed)."""
-        return str(self.decision["outcome"])
-
-    @property
-    def session(self) -> Json:
-        """The session in the store."""
-        return dict(self.decision["session"])
-
-    @property
     def deploys(self) -> bool:
-        return self.outcome in ("placed", "repair")
-
-    @property
-    def former_size(self) -> int:
-        """The size before; 0 unless the size of the session or of a role changes."""
-        return int(self.decision.get("former_size") or 0)
-
-    @property
-    def added(self) -> List[str]:
-        """The hostnames of the containers that the session did not have before."""
-        return list(self.decision.get("added") or ())
+        return self.decision.outcome in ("placed", "repair")
 
     @property
     def makes_containers(self) -> bool:
@@ -88,40 +68,30 @@ class Launch:
 
         A repair that was interrupted may have left containers that run without their fabric, or whose commands have not begun.
         """
-        plan = self.plan if self.outcome == "repair" and not self.former_size else None
+        plan = self.plan if self.decision.outcome == "repair" and not self.decision.former_size else None
         may_wait = plan and (plan.session.roles or plan.network.fabric)
-        return self.outcome == "placed" or bool(self.decision.get("missing") or self.added or may_wait)
+        return self.decision.outcome == "placed" or bool(self.decision.missing or self.decision.added or may_wait)
 
     def made(self, plan: Plan) -> Plan:
         """The part of the plan whose containers are created or started; all of it if none is missing."""
-        names = {*(self.decision.get("missing") or ()), *self.added}
+        names = {*self.decision.missing, *self.decision.added}
         part = tuple(one for one in plan.containers if one.hostname in names)
-        return replace(plan, containers=part) if part and self.outcome != "placed" else plan
+        return replace(plan, containers=part) if part and self.decision.outcome != "placed" else plan
 
     def listed(self, plan: Plan) -> Plan:
         """The plan without the apps of roles that were removed."""
-        return without_apps(plan, self.decision.get("ended_apps") or ())
-
-    @property
-    def removed(self) -> List[Tuple[str, str]]:
-        """The hostname and the agent of each container that the plan does not have any more."""
-        return [(hostname, agent) for hostname, agent in self.decision.get("removed") or ()]
-
-    @property
-    def restarts_all(self) -> bool:
-        """Return whether the containers that run are stopped first, to start together with those that do not."""
-        return bool(self.decision.get("restarts_all"))
+        return without_apps(plan, self.decision.ended_apps)
 
     @property
     def repair(self) -> str:
         """The event of a repair that is more than a repair; empty for none."""
-        if self.decision.get("moves"):
+        if self.decision.moves:
             return notification.RELOCATED
-        return notification.RESTARTED if self.restarts_all else ""
+        return notification.RESTARTED if self.decision.restarts_all else ""
 
     @property
     def must_apply_limits(self) -> bool:
         """Also without a change: a controller may have been lost before it wrote a change into the containers."""
         request = self.asked.request
-        is_limited = request.lifetime or request.idle_timeout or self.decision.get("new_limits")
-        return bool(is_limited) and self.outcome in ("running", "repair")
+        is_limited = request.lifetime or request.idle_timeout or self.decision.new_limits
+        return bool(is_limited) and self.decision.outcome in ("running", "repair")

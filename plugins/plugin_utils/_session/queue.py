@@ -83,7 +83,7 @@ class _Pass:
             answer = self._play.on_head("queue." + verb, own)
             if answer.get("holder") and has_exited(answer["holder"]):
                 answer = self._play.on_head("queue." + verb, {**own, "takeover": True})
-        self._play.notify_ends(answer)
+        self._play.notify_ends(answer.get("ended") or ())
         self.has_changed = self.has_changed or bool(answer.get("ended"))
         return answer
 
@@ -178,8 +178,7 @@ class _Pass:
         own = {"owner": play.owner or login(), "agents": reports.agents}
         with play.phase("upkeep"):
             result = validation.losses(play.on_head("queue.maintain", {**kept, **own, **folders.option()}), play.head)
-        folders.remove(result)
-        play.warn(*result.get("warnings") or ())
+        play.warn(*folders.remove(result.get("ended_folders") or ()))
         play.notify(notification.DEGRADED, *result.get("degraded") or ())
         if not play.check:
             clean_up(play, reports, result.get("fenced") or {})
@@ -194,7 +193,7 @@ class _Pass:
             decided = self._call("decide", **options, tried=tried, agents=reports.agents)
             fitting = self._requested(decided["fitting"])
             if not self._play.check:
-                remove(self._play, reports, decided)
+                remove(self._play, reports, decided.get("remove") or (), decided.get("ended") or ())
             for session in fitting:
                 self._launch(session)
             self._play.show(decided["summary"])

@@ -34,8 +34,7 @@ def record_session(play: Play, state: str, **change: Any) -> Json:
     event = notification.event_of(bool(result.get("changed")), result["session"], str(change.get("result") or ""))
     play.notify(event, result["session"])
     play.notify(notification.ENDED, *result.get("ended") or ())
-    folders.remove(result)
-    play.warn(*result.pop("warnings", None) or ())
+    play.warn(*folders.remove(result.get("ended_folders") or ()))
     _remove_files(play, result["session"])
     return result
 

@@ -41,10 +41,10 @@ def asked_again(play: Play, name: str, size: int) -> Tuple[Request, str]:
 
 def remove_strangers(play: Play, placed: Launch, plan: Plan) -> None:
     """Remove the containers of the session that its plan does not have any more."""
-    agents = {agent for _hostname, agent in placed.removed}
+    agents = {agent for _hostname, agent in placed.decision.removed}
     found = [agent for agent in play.names if agent in agents]
     with play.phase("remove"):
-        play.on_each(found, "containers.absent", lambda agent: _all_but(plan, placed.removed, agent))
+        play.on_each(found, "containers.absent", lambda agent: _all_but(plan, placed.decision.removed, agent))
 
 
 def update_members(play: Play, plan: Plan) -> None:
@@ -57,7 +57,7 @@ def update_members(play: Play, plan: Plan) -> None:
 
 def undo(play: Play, placed: Launch, plan: Plan) -> None:
     """After a growth that has failed: the session as it was before. What cannot be undone now is undone by the next command."""
-    request = without(placed.asked.request, placed.added)
+    request = without(placed.asked.request, placed.decision.added)
     former = resized(plan, request, launch=plan.session.launch)
     former = with_user_environment(former, render_environment(request, former))
     artifacts, kept = Artifacts(play.artifacts, plan.session.name), KeptRequests(play.artifacts)
@@ -72,8 +72,8 @@ def undo(play: Play, placed: Launch, plan: Plan) -> None:
 def size_change(placed: Launch, plan: Plan) -> Json:
     """The containers before and after, as a diff shows them."""
     after = {one.hostname: one.agent for one in plan.containers}
-    before = {one.hostname: one.agent for one in plan.containers if one.hostname not in placed.added}
-    before.update(placed.removed)
+    before = {one.hostname: one.agent for one in plan.containers if one.hostname not in placed.decision.added}
+    before.update(placed.decision.removed)
     return {"before": before, "after": after, "before_header": "containers", "after_header": "containers"}
 
 

@@ -72,7 +72,7 @@ def launch_session(play: Play, *, prepares: bool, checks: Json) -> Json:
     return {
         **result,
         "changed": any(one.changed for one in launched),
-        "sessions": [one.placed.session for one in launched],
+        "sessions": [one.placed.decision.session.data for one in launched],
         **_document(play, launched[0]),
         **_planned(play, launched),
         **_differences(play, launched, found["origins"]),
@@ -141,7 +141,7 @@ def _differences(play: Play, launched: List[LaunchResult], origins: Mapping[str,
 
 def _difference(placed: Launch, plan: Plan, origins: Mapping[str, str]) -> List[Json]:
     """The variables that have not their default, with where each comes from, and the plan."""
-    if placed.former_size:
+    if placed.decision.former_size:
         return [size_change(placed, plan)]
     lines = [
         escape_control(f"{name}: {json.dumps(value, ensure_ascii=False)}    # {origins[name]}").replace("\n", "\\n")
@@ -191,7 +191,7 @@ def restart(play: Play) -> Json:
         play.show([f"Session {name}: app {app} {'would be ' if play.check else ''}restarted"])
     else:
         launched = _restarted(play, asked, plan, list(wanted["session_restart_containers"])) or launched
-    return {"changed": True, "sessions": [launched.placed.session]}
+    return {"changed": True, "sessions": [launched.placed.decision.session.data]}
 
 
 def _restarted(play: Play, asked: LaunchSpec, plan: Plan, hostnames: List[str]) -> LaunchResult | None:

@@ -72,7 +72,9 @@ def terminate(
         return TerminateResult(
             session, termination_summary(session, name, True), bool(begun["changed"] or begun["remove"])
         )
-    removed = remove(play, reports, begun, session["id"] if is_ending else "")
+    removed = remove(
+        play, reports, begun.get("remove") or (), begun.get("ended") or (), session["id"] if is_ending else ""
+    )
     if recent:
         recent.note_use(host for host, one in removed.answers.items() if any(map(one.get, _MARKS)))
     if is_ending:
@@ -108,14 +110,15 @@ def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600
     return ended
 
 
-def remove(play: Play, reports: Reports, answer: Json, ending: str = "") -> CleanupResult:
-    """Remove the containers and networks of ended sessions, and of the session that this run ends.
+def remove(
+    play: Play, reports: Reports, leftovers: Sequence[str], ended: Sequence[Json] = (), ending: str = ""
+) -> CleanupResult:
+    """Remove the containers and networks of ended sessions, the ``leftovers``, and of the session that this run ends.
 
-    ``answer`` of the head has the ended sessions to ``remove``, and those that it has just found ``ended``: their logs are kept.
-    An agent that cannot remove leftovers of ended sessions is no failure: each later command tries again.
+    The logs of those that the head has just found ``ended`` are kept. An agent that cannot remove leftovers of ended sessions is no
+    failure: each later command tries again.
     """
-    leftovers: Sequence[str] = answer.get("remove") or ()
-    _keep_logs(play, reports, [one["id"] for one in answer.get("ended") or () if one["id"] in leftovers])
+    _keep_logs(play, reports, [one["id"] for one in ended if one["id"] in leftovers])
     sessions = [*([ending] if ending else []), *leftovers]
     if not sessions:
         return CleanupResult()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rules for data that others write: the labels of a session's container, an agent's report, and a decision of the head.
+"""The rules for data that others write: the labels of a session's container, an agent's report, and answers of the head.
 
 Every user of an engine can write labels, so each is checked before anything reads it. A report that one agent has made up must not
 stop decisions about all others, so each part has its type, and a size that can exist.
@@ -18,14 +18,15 @@ from ..names import check_owner, check_session_name
 from .schema import (
     AGENT,
     AMOUNT,
+    FENCED,
     GPUS,
-    HOSTNAME,
     INTERFACE,
     MADE,
     MAKER,
     MOST,
     PORT,
     RESOURCES,
+    SHORT_NAME,
     UUID,
     WORD,
     Required,
@@ -113,7 +114,6 @@ _BY_LABEL: Mapping[str, Callable[[str], object]] = {
     label.RELAY: WORD,
 }
 
-_NAME = matching(r"[A-Za-z0-9._-]{0,132}")
 _ID = matching(r"(?:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?")
 _EXIT_CODE = or_none(whole(65535, -65535))
 _GPU_USE = [Required(id=a_line, percent=or_none(AMOUNT), memory=or_none(AMOUNT), capacity=or_none(AMOUNT))]
@@ -142,8 +142,8 @@ _CONTAINER = {
     "owner": a_line,
     "group": a_line,
     "mode": a_line,
-    "hostname": _NAME,
-    "role": _NAME,
+    "hostname": SHORT_NAME,
+    "role": SHORT_NAME,
     "index": whole(9999),
     "rank": whole(9999),
     "launch": a_line,
@@ -163,8 +163,8 @@ _CONTAINER = {
     "enforced": {"millicpus": AMOUNT, "memory": AMOUNT, "pids": AMOUNT, "cpuset": _are_cpus},
     "labels": _labels,
     "batch": Required(exit_code=_EXIT_CODE, oom_killed=a_flag, reason=a_text, begun=a_flag),
-    "apps": [Required(name=_NAME, state=a_line, exit_code=_EXIT_CODE)],
-    "relays": [Required(name=_NAME, host_ip=a_line, port=PORT)],
+    "apps": [Required(name=SHORT_NAME, state=a_line, exit_code=_EXIT_CODE)],
+    "relays": [Required(name=SHORT_NAME, host_ip=a_line, port=PORT)],
     "measured": or_none(Required(millicpus=AMOUNT, memory=AMOUNT, gpus=_GPU_USE)),
 }
 _SWARM = {
@@ -176,11 +176,11 @@ _SWARM = {
     "address": a_line,
     "data_path_port": PORT,
 }
-_DEAD = Required(hostname=_NAME, agent=AGENT, state=a_line, exit_code=_EXIT_CODE, oom_killed=a_flag)
+_DEAD = Required(hostname=SHORT_NAME, agent=AGENT, state=a_line, exit_code=_EXIT_CODE, oom_killed=a_flag)
 STATUS = {"exit_code": _EXIT_CODE, "oom_killed": a_flag, "reason": a_text, "begun": a_flag, "dead": [_DEAD]}
 IMAGE = Required(present=a_flag, size=AMOUNT)
 # A log has a size of its own.
-LOGS = [Required(hostname=_NAME, state=a_line, text=lambda value: isinstance(value, str))]
+LOGS = [Required(hostname=SHORT_NAME, state=a_line, text=lambda value: isinstance(value, str))]
 _RDMA_PORT = {"name": a_line, "link_layer": a_line, "active": a_flag, "fabric": a_flag, "host": a_flag}
 REPORT = {
     "name": AGENT,
@@ -274,28 +274,9 @@ PROBE = {
     "overlay": Required(names=texts, heard=[[a_line]], latency=_MEASUREMENTS, mbits=_MEASUREMENTS, measured=a_flag),
 }
 
-# What a decision of the head always has, and what else.
-DECIDED = Required(
-    outcome=matching("placed|pending|failed|running|repair|held"), session=Required(id=UUID, name=a_line)
-)
 RECORDED = Required(session=Required(id=UUID, name=a_line, state=a_line))
-_FENCED = by_name(AGENT, Required(sessions=[UUID], rejoins=a_flag, swarm=a_line))
-DECISION = {
-    "session": {"launch": a_line, "holder": or_none({"machine": a_line, "pid": whole(1 << 31)})},
-    "reason": a_text,
-    "missing": [HOSTNAME],
-    "added": [HOSTNAME],
-    "removed": [in_order(a_line, AGENT)],
-    "moves": [in_order(HOSTNAME, AGENT, AGENT)],
-    "failed_apps": [_NAME],
-    "ended_apps": [_NAME],
-    "new_limits": [_NAME],
-    "remove": [UUID],
-    "former_size": whole(MOST),
-    "fenced": _FENCED,
-}
 LOSSES = {
-    "fenced": _FENCED,
+    "fenced": FENCED,
     "lost": [
         Required(
             id=UUID,

@@ -7,7 +7,8 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections import abc
-from typing import Any, Callable, Dict, Tuple
+from dataclasses import MISSING, field, fields
+from typing import Any, Callable, Dict, Iterable, Mapping, Tuple
 
 from ..constants import MOST_AMOUNT, ROLE_NAME
 from ..errors import ComputeError, escape_control
@@ -24,13 +25,57 @@ _MOST_CPUS = 4096
 class Required(Dict[str, Rule]):
     """Rules of a mapping of which no part may be absent."""
 
+    @property
+    def needed(self) -> Iterable[str]:
+        return self
+
+
+class RulesOf(Required):
+    """The rules of a document's fields. Only a field without a default is ``needed``."""
+
+    def __init__(self, rules: Mapping[str, Rule], needed: Iterable[str]) -> None:
+        super().__init__(rules)
+        self._needed = tuple(needed)
+
+    @property
+    def needed(self) -> Iterable[str]:
+        return self._needed
+
+
+# The key of a field's metadata that holds its rule.
+_RULE = "rule"
+
+
+def ruled(rule: Rule, default: Any = MISSING) -> Any:
+    """A field of a document with the rule of its value. A ``default`` that can be called makes the default."""
+    metadata = {_RULE: rule}
+    if callable(default):
+        return field(default_factory=default, metadata=metadata)  # pylint: disable=invalid-field-call
+    return field(default=default, metadata=metadata)  # pylint: disable=invalid-field-call
+
+
+def rules_of(kind: type) -> RulesOf:
+    """The rules of a document from its fields, in their order.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Size:
+    ...     number: int = ruled(whole(9))
+    ...     unit: str = ruled(a_line, "m")
+    >>> [fault(rules_of(Size), value) for value in ({"number": 1}, {"number": 10}, {"unit": "m"})]
+    [None, (('number',), 10), (('number',), None)]
+    """
+    own = [one for one in fields(kind) if _RULE in one.metadata]
+    needed = [one.name for one in own if one.default is MISSING and one.default_factory is MISSING]
+    return RulesOf({one.name: one.metadata[_RULE] for one in own}, needed)
+
 
 def fault(rule: Rule, value: object) -> Tuple[Tuple[Any, ...], object] | None:
     """The place and the value of the first part that breaks its rule; None if there is none. An absent part breaks none."""
     if isinstance(rule, dict):
         if not isinstance(value, abc.Mapping):
             return (), value
-        absent = [name for name in rule if name not in value] if isinstance(rule, Required) else []
+        absent = [name for name in rule.needed if name not in value] if isinstance(rule, Required) else []
         if absent:
             return (absent[0],), None
         parts = ((name, part, value[name]) for name, part in rule.items() if name in value)
@@ -163,6 +208,7 @@ def is_cpuset(text: object) -> bool:
 
 UUID = matching(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 WORD = matching(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+SHORT_NAME = matching(r"[A-Za-z0-9._-]{0,132}")
 VARIABLE = matching("([A-Za-z_][A-Za-z0-9_]*)?")
 ROLE = matching(ROLE_NAME)
 HOSTNAME = matching(ROLE_NAME + "[1-9][0-9]{0,3}")
@@ -178,3 +224,5 @@ AMOUNT, PORT = whole(MOST_AMOUNT), whole(65535)
 _GPU = Required(id=a_line, shares=lambda value: a_number(value) and 0 < value <= MOST)
 GPUS = [lambda value: fault(_GPU, value) is None and fault({"memory": AMOUNT}, value) is None]
 RESOURCES = {"millicpus": AMOUNT, "memory": AMOUNT, "shm": AMOUNT, "gpus": GPUS, "cpuset": is_cpuset, "fabric": a_flag}
+# The agents that may have old containers of sessions that have moved.
+FENCED = by_name(AGENT, Required(sessions=[UUID], rejoins=a_flag, swarm=a_line))

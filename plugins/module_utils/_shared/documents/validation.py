@@ -12,29 +12,17 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Dict, Mapping, Sequence, Tuple, TypeVar, get_type_hints
 
 from ..codec import DECLARATION, Json
 from ..errors import ComputeError, escape_control
 from ..names import check_owner, check_session_name
 from ..value_rules import check_image, check_public_key
+from .decision import Decision
 from .declaration import BatchSettings, ContainerSettings
 from .plan import App, Container, Mount, Network, Plan, Port, Role, Secret, Session, User
-from .report_rules import (
-    DECIDED,
-    DECISION,
-    EXAMINATION,
-    IMAGE,
-    LOGS,
-    LOSSES,
-    PROBE,
-    RECORDED,
-    REPORT,
-    STATUS,
-    STORE,
-    UNREACHED,
-)
+from .report_rules import EXAMINATION, IMAGE, LOGS, LOSSES, PROBE, RECORDED, REPORT, STATUS, STORE, UNREACHED
 from .schema import (
     AGENT,
     AMOUNT,
@@ -64,6 +52,7 @@ from .schema import (
     in_order,
     matching,
     or_none,
+    rules_of,
     texts,
     whole,
 )
@@ -178,10 +167,14 @@ def plan(document: Any, sender: str) -> Plan:
     return made
 
 
-def decision(document: Json, sender: str) -> Json:
+def decision(document: Json, sender: str) -> Decision:
     """Return what the head has decided about a session. Raises ComputeError if it is no decision."""
-    _checked(DECIDED, document, "decision", sender)
-    return _checked(DECISION, document, "decision", sender)
+    _checked(_DECISION, document, "decision", sender)
+    try:
+        made = Decision.from_json({**document, "plan": None})
+    except (TypeError, ValueError, RecursionError):
+        raise refusal("decision", sender, (), "a document without what a decision has") from None
+    return replace(made, plan=plan(document["plan"], sender)) if document.get("plan") else made
 
 
 def recorded(document: Json, sender: str) -> Json:
@@ -271,6 +264,7 @@ def _rules(kind: type, **own: Rule) -> Dict[str, Rule]:
     return {**of_types, **checks, **own}
 
 
+_DECISION = rules_of(Decision)
 _IMAGE, _SIZE, _MILLICPUS = by_rule(check_image, "image"), whole(MOST, 1), whole(1 << 40, 10)
 _DRIVER = matching("bridge|overlay|host")
 _IDENTITY = {

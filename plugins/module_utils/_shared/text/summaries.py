@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from typing import Any, List, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, List, Mapping, Sequence, Tuple
 
 from ..codec import Json, non_default_fields, subset
 from ..constants import SCHEMA
+from ..documents.decision import Decision
 from ..documents.plan import App, Container, Plan, Port, Resources, Role
 from ..documents.topology import kept_apps, order_of
 from ..errors import escape_control
@@ -18,6 +20,7 @@ from ..names import local_port
 from ..units import show_bytes, show_cpus, show_seconds
 from .table import gpu_parts, table
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 # Waiting sessions that a pass shows.
 _SHOWN_WAITING = 20
 _RESIZED = (
@@ -107,16 +110,20 @@ def _apps_of_roles(plan: Plan, folder: str) -> List[Json]:
     return [tunnel_entry(plan.session.id, app, folder, hostname) for hostname, app in apps]
 
 
-def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[str]:
-    """The report of a launch, as lines. ``scheduled`` is the decision of the head with its plan, which has been checked."""
-    session, outcome = scheduled["session"], scheduled["outcome"]
-    if outcome == "pending":
+def summary(
+    decision: Decision, artifacts: str, check_mode: bool = False, address: str = "", found: Mapping[str, Any] = _NOTHING
+) -> List[str]:
+    """The report of a launch, as lines.
+
+    ``address`` is where the controller reaches the agent of main1, and ``found`` what was found of a session that lacks nothing.
+    """
+    session, plan = decision.session, decision.plan
+    if decision.outcome == "pending" or plan is None:
         does = "would wait" if check_mode else "is PENDING"
-        return [f"Session {session['name']} {does}: {scheduled['reason']}."]
-    plan: Plan = scheduled["plan"]
+        return [f"Session {session.name} {does}: {decision.reason}."]
     kind = "compute session" if plan.session.size == 1 else f"cluster session, {plan.session.mode}"
     lines = [
-        f"Session {session['name']}: {_state(scheduled, plan, check_mode)} ({kind})",
+        f"Session {session.name}: {_state(decision, plan, check_mode, found)} ({kind})",
         *(_each("%d %s (%s)" % (role.size, role.name, role.image), role) for role in plan.session.roles),
         *([] if plan.session.roles else [_each("Each container", plan.main.resources)]),
         f"Network {plan.network.subnet} ({plan.network.driver})"
@@ -126,9 +133,9 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
     lines += ["  " + line for line in table(("container", "agent", "address"), rows)]
     if plan.session.size > 16:
         lines.append("  … and %d more" % (plan.session.size - 16))
-    if scheduled.get("former_size") and not check_mode:
+    if decision.former_size and not check_mode:
         lines.append(_RESIZED)
-    if outcome == "placed" and not plan.session.mounts:
+    if decision.outcome == "placed" and not plan.session.mounts:
         lines.append("No data directory: the files of this session are removed with it")
     lines += [f"App {port.name}: port {port.host_port} of {plan.main.agent}" for port in plan.main.ports[1:]]
     lines += [f"App {app.name}: in {one.hostname}, by SSH tunnel" for one, app in kept_apps(plan) if one.rank]
@@ -137,8 +144,8 @@ def summary(scheduled: Json, artifacts: str, check_mode: bool = False) -> List[s
     lines += _gpu_warning(plan)
     if check_mode:
         return lines
-    folder = f"{artifacts.rstrip('/')}/{session['name']}"
-    lines += _ways_to_apps(plan, folder, str((scheduled.get("deployment") or {}).get("address")))
+    folder = f"{artifacts.rstrip('/')}/{session.name}"
+    lines += _ways_to_apps(plan, folder, address)
     lines.append(f"Enter it: ssh -F {folder}/ssh_config main1")
     return lines
 
@@ -184,61 +191,59 @@ def _ways_to_apps(plan: Plan, folder: str, address: str) -> List[str]:
     return lines
 
 
-def _state(scheduled: Json, plan: Plan, check_mode: bool) -> str:
-    if scheduled["outcome"] == "placed":
+def _state(decision: Decision, plan: Plan, check_mode: bool, found: Mapping[str, Any]) -> str:
+    if decision.outcome == "placed":
         return "would be launched" if check_mode else "RUNNING"
-    changes = _repairs(scheduled, plan, check_mode) + _new_limits(scheduled, plan, check_mode)
-    if scheduled.get("no_login"):
-        return "RUNNING (degraded), %s" % ", ".join([*changes, str(scheduled["no_login"])])
+    changes = _repairs(decision, plan, check_mode, found) + _new_limits(decision, plan, check_mode)
+    if found.get("no_login"):
+        return "RUNNING (degraded), %s" % ", ".join([*changes, str(found["no_login"])])
     return "RUNNING, %s" % (", ".join(changes) or "nothing to do")
 
 
-def _repairs(scheduled: Json, plan: Plan, check_mode: bool) -> List[str]:
+def _repairs(decision: Decision, plan: Plan, check_mode: bool, found: Mapping[str, Any]) -> List[str]:
     """Return what a launch does about a session that runs: at most one of these."""
-    if scheduled["outcome"] == "repair":
+    if decision.outcome == "repair":
         would = "would be " if check_mode else ""
-        moves = _moves(scheduled, check_mode)
-        if scheduled.get("restarts_all"):
+        moves = _moves(decision.moves, check_mode)
+        if decision.restarts_all:
             return [f"all containers {would}restarted", *moves]
-        gone = {move[0] for move in scheduled.get("moves") or ()}
-        added = scheduled.get("added") or ()
-        removed = [escape_control(str(name)) for name, _agent in scheduled.get("removed") or () if name not in added]
+        gone = {move[0] for move in decision.moves}
+        added = decision.added
+        removed = [escape_control(name) for name, _agent in decision.removed if name not in added]
         changes = (
             ("added", [one.hostname for one in plan.containers if one.hostname in added]),
             ("removed", sorted(removed, key=lambda name: (len(name), name))),
-            ("brought back", [name for name in scheduled["missing"] if name not in gone]),
+            ("brought back", [name for name in decision.missing if name not in gone]),
         )
         shown = moves + [f"{', '.join(names)} {would}{did}" for did, names in changes if names]
         return shown or [f"its files {would or 'are '}completed"]
-    if scheduled.get("has_next_command"):
+    if decision.has_next_command:
         return ["another command %s" % ("would run" if check_mode else "runs now")]
-    apps = ", ".join(f"app {name}" for name in scheduled.get("failed_apps") or ())
+    apps = ", ".join(f"app {name}" for name in decision.failed_apps)
     if apps:
         return [f"{apps} {'would be started again' if check_mode else 'started again'}"]
-    return _written(scheduled, check_mode)
+    return _written(found, check_mode)
 
 
-def _written(scheduled: Json, check_mode: bool) -> List[str]:
+def _written(found: Mapping[str, Any], check_mode: bool) -> List[str]:
     """Files that were lost. A check mode does not look into containers."""
-    found = ["its files on this controller %s written again" % ("would be" if check_mode else "are")]
-    refilled = (
-        [f"its files in {', '.join(scheduled['refilled'])} are written again"] if scheduled.get("refilled") else []
-    )
-    return (found if scheduled.get("restored_files") else []) + refilled
+    restored = ["its files on this controller %s written again" % ("would be" if check_mode else "are")]
+    refilled = [f"its files in {', '.join(found['refilled'])} are written again"] if found.get("refilled") else []
+    return (restored if found.get("restored_files") else []) + refilled
 
 
-def _moves(scheduled: Json, check_mode: bool) -> List[str]:
+def _moves(moved: Sequence[Tuple[str, str, str]], check_mode: bool) -> List[str]:
     """
-    >>> _moves({"moves": [["sub2", "c", "b"]]}, False)
+    >>> _moves([("sub2", "c", "b")], False)
     ['sub2 made again on b in place of c, without the files that it had stored in itself']
     """
     will = "would be " if check_mode else ""
-    moves = [f"{name} {will}made again on {new} in place of {old}" for name, old, new in scheduled.get("moves") or ()]
+    moves = [f"{name} {will}made again on {new} in place of {old}" for name, old, new in moved]
     return [f"{', '.join(moves)}, without the files that it had stored in itself"] if moves else []
 
 
-def _new_limits(scheduled: Json, plan: Plan, check_mode: bool) -> List[str]:
-    values = subset(plan.session, *(scheduled.get("new_limits") or ())).items()
+def _new_limits(decision: Decision, plan: Plan, check_mode: bool) -> List[str]:
+    values = subset(plan.session, *decision.new_limits).items()
     shown = [f"{name.replace('_', ' ')} {show_seconds(value) if value else 'none'}" for name, value in values]
     return [f"limit {'would change' if check_mode else 'changed'}: {', '.join(shown)}"] if shown else []
 

@@ -73,7 +73,7 @@ def test_a_running_session_is_adopted_with_the_very_same_plan(
     plan = running(store, asked, *agents)
     there = carried_out(agents, plan)
     decision = launch(lost_store, asked, context(*there, now=9000.0))
-    assert decision.verdict == "running"
+    assert decision.outcome == "running"
     assert decision.plan == plan
     row = row_of(lost_store)
     assert (row.id, row.state, row.created, row.resource_group) == (plan.session.id, "RUNNING", 500.0, "default")
@@ -103,7 +103,7 @@ def test_an_adopted_session_is_repaired_to_the_same_plan(
     lost = [plan.containers[rank].hostname]
     there = carried_out(agents, plan, states=dict.fromkeys(lost, "gone"))
     decision = launch(lost_store, asked, context(*there, now=9000.0))
-    assert (decision.verdict, list(decision.missing)) == ("repair", lost)
+    assert (decision.outcome, list(decision.missing)) == ("repair", lost)
     assert relabelled(plan_of(decision), plan.session.launch) == plan
 
 
@@ -187,7 +187,7 @@ def test_a_session_that_has_stopped_is_adopted_and_repaired(store: Store, lost_s
     [listed] = list_sessions([row_of(lost_store)], stopped)
     assert (listed["state"], listed["degraded"]) == ("RUNNING", [] if state == "paused" else ["main1", "sub1", "sub2"])
     decision = launch(lost_store, TRAIN, context(*stopped, now=9000.0))
-    assert (decision.verdict, decision.missing) == ("repair", ("main1", "sub1", "sub2"))
+    assert (decision.outcome, decision.missing) == ("repair", ("main1", "sub1", "sub2"))
     assert relabelled(plan_of(decision), plan.session.launch) == plan
 
 
@@ -214,7 +214,7 @@ def test_a_session_that_has_lost_its_place_on_the_network_is_adopted_and_repaire
     [listed] = list_sessions([row_of(lost_store)], [report])
     assert (listed["name"], listed["state"], len(listed["containers"])) == (TRAIN.name, "RUNNING", 3)
     decision = launch(lost_store, TRAIN, context(report, now=9000.0))
-    assert decision.verdict == "repair"
+    assert decision.outcome == "repair"
     assert relabelled(plan_of(decision), made.session.launch) == made
     [listed] = list_sessions([row_of(lost_store)], [report])
     assert listed["containers"][0]["state"] == state
@@ -245,9 +245,9 @@ def test_a_lost_end_of_an_adopted_session_can_be_taken_over(store: Store, lost_s
     row.holder, row.lease = {"pid": 7}, 5000.0
     lost_store.change(row, states.TERMINATING, 1001.0, "ended by alice")
     held = launch(lost_store, TRAIN, context(*there, now=1002.0))
-    assert held.verdict == "held"
+    assert held.outcome == "held"
     taken = launch(lost_store, TRAIN, context(*there, now=1003.0, takeover=held.session.launch))
-    assert (taken.verdict, taken.remove) == ("placed", (row.id,))
+    assert (taken.outcome, taken.remove) == ("placed", (row.id,))
 
 
 def without_label(container: ObservedContainer, name: str, text: str = "") -> ObservedContainer:

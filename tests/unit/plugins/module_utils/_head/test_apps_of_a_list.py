@@ -38,7 +38,7 @@ def related(agents: tuple[AgentStatus, ...], *relays: Json) -> tuple[AgentStatus
 def there(store: Store) -> tuple[AgentStatus, ...]:
     decision = launch(store, request(apps=APPS), context(A))
     assert decision.plan is not None
-    store.change(decision.session, states.RUNNING, 1005.0, "every container is verified")
+    store.change(store.need(decision.session.id), states.RUNNING, 1005.0, "every container is verified")
     return carried_out([A], decision.plan)
 
 
@@ -62,7 +62,7 @@ def test_an_app_of_a_role_is_listed_until_its_container_keeps_it_no_more(store: 
     board = {"name": "board", "port": 6006, "command": "exec board"}
     decision = launch(store, request(roles=[{"name": "ps", "size": 2, "apps": [board]}]), context(A))
     assert decision.plan is not None
-    store.change(decision.session, states.RUNNING, 1005.0, "every container is verified")
+    store.change(store.need(decision.session.id), states.RUNNING, 1005.0, "every container is verified")
     there = carried_out([A], decision.plan)
 
     def kept(*statuses: Json) -> tuple[AgentStatus, ...]:
@@ -85,7 +85,7 @@ def test_an_app_of_a_role_is_listed_until_its_container_keeps_it_no_more(store: 
     ]
     [listed] = list_sessions(store.live(), kept(status("board", "failed")))
     assert listed["unhealthy"] == ["app board"]
-    again = launch(store, decision.session.request, context(*kept(status("board", "failed"))))
+    again = launch(store, store.need(decision.session.id).request, context(*kept(status("board", "failed"))))
     assert again.failed_apps == ("board",)
 
 

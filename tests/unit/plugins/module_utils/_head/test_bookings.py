@@ -39,7 +39,7 @@ def test_what_an_unknown_session_holds_is_booked(store: Store, tmp_path: Path) -
     elsewhere.close()
     there = carried_out([A], plan, states=dict.fromkeys(["main1", "sub1", "sub2"], "created"))
     waits = launch(store, request(name="other", cluster_size=2), context(*there))
-    assert (waits.verdict, waits.reason) == ("pending", "a: needs 2 CPUs, 1 free")
+    assert (waits.outcome, waits.reason) == ("pending", "a: needs 2 CPUs, 1 free")
 
 
 def test_what_an_ended_session_still_holds_is_not_booked_but_removed(store: Store) -> None:
@@ -49,7 +49,7 @@ def test_what_an_ended_session_still_holds_is_not_booked_but_removed(store: Stor
     store.change(row, states.TERMINATING, 1100.0, "")
     store.change(row, states.TERMINATED, 1101.0, "")
     decision = launch(store, request(name="other", cluster_size=4), context(*there))
-    assert (decision.verdict, decision.remove) == ("placed", (plan.session.id,))
+    assert (decision.outcome, decision.remove) == ("placed", (plan.session.id,))
 
 
 def test_a_network_alone_is_a_leftover(store: Store) -> None:
@@ -74,16 +74,16 @@ def test_what_was_launched_after_an_end_is_neither_removed_nor_free(store: Store
     launched = running(store, TRAIN, A)
     theirs = Store(str(tmp_path / "theirs"))
     degraded = carried_out([A], launched, states={"sub2": "gone"})
-    assert launch(theirs, TRAIN, context(*degraded)).verdict == "repair"
+    assert launch(theirs, TRAIN, context(*degraded)).outcome == "repair"
     row = row_of(store)
     store.change(row, states.TERMINATING, 1100.0, "")
     store.change(row, states.TERMINATED, 1101.0, "")
     again = launch(theirs, TRAIN, context(A, now=1800.0))
     theirs.close()
-    assert (again.verdict, again.missing) == ("repair", ("main1", "sub1", "sub2"))
+    assert (again.outcome, again.missing) == ("repair", ("main1", "sub1", "sub2"))
     repaired = at(carried_out([A], plan_of(again)), 1900.0)
     decision = launch(store, request(name="other", cluster_size=2), context(*repaired, now=2000.0))
-    assert (decision.verdict, decision.reason, decision.remove) == ("pending", "a: needs 2 CPUs, 1 free", ())
+    assert (decision.outcome, decision.reason, decision.remove) == ("pending", "a: needs 2 CPUs, 1 free", ())
     assert removable(store, repaired) == ()
 
 

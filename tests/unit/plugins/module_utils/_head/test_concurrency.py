@@ -63,7 +63,7 @@ def test_check_mode_decides_the_same_and_changes_nothing(tmp_path: Path, has_sto
     store = Store(str(folder), read_only=True)
     with store.transaction(keep=False):
         decision = launch(store, TRAIN, context(A))
-        assert (decision.verdict, decision.is_new) == ("placed", True)
+        assert (decision.outcome, decision.is_new) == ("placed", True)
         assert len(plan_of(decision).containers) == 3
     store.close()
     assert {path.name: path.read_bytes() for path in folder.glob("*")} == before

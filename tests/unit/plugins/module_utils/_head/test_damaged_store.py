@@ -111,7 +111,7 @@ def damage_row(path: Path, **columns: Any) -> None:
 def test_a_damaged_row_stops_no_command_and_its_session_ends_by_its_labels(path: Path, column: str, text: str) -> None:
     damage_row(path, **{column: text})
     with Store.opened(str(path.parent)) as store:
-        assert launch(store, request(name="other"), context(*AGENTS)).verdict == "placed"
+        assert launch(store, request(name="other"), context(*AGENTS)).outcome == "placed"
     head = Head(str(path.parent))
     listed = list_all(head, owner="alice", ended=True)["sessions"]
     assert "train" in [session["name"] for session in listed]
@@ -150,15 +150,15 @@ def test_an_unknown_holder_keeps_its_session_until_its_lease_ends(path: Path, st
     doing = "repaired" if state == states.RUNNING else "ended"
     with Store.opened(str(path.parent)) as store:
         held = launch(store, request(cluster_size=2), context(*AGENTS, now=1400.0))
-        assert (held.verdict, held.reason) == ("held", f"session train is being {doing} by another controller")
+        assert (held.outcome, held.reason) == ("held", f"session train is being {doing} by another controller")
         after = launch(store, request(cluster_size=2), context(*AGENTS, now=1501.0))
-    assert after.verdict == ("repair" if state == states.RUNNING else "placed")
+    assert after.outcome == ("repair" if state == states.RUNNING else "placed")
 
 
 def test_a_lease_without_a_holder_holds_nothing(path: Path) -> None:
     damage_row(path, holder="null", lease=1500.0, state=states.RUNNING)
     with Store.opened(str(path.parent)) as store:
-        assert launch(store, request(cluster_size=2), context(*AGENTS, now=1400.0)).verdict == "running"
+        assert launch(store, request(cluster_size=2), context(*AGENTS, now=1400.0)).outcome == "running"
 
 
 REFUSED = (
@@ -195,8 +195,8 @@ def test_a_waiting_session_with_a_damaged_request_takes_nothing_and_says_what_to
     head = Head(str(tmp_path))
     one = context(agent("a"))
     with Store.opened(head.directory) as store:
-        assert launch(store, request(gpus=1), one).verdict == "pending"
-        assert launch(store, request(name="other", gpus=1), one).verdict == "pending"
+        assert launch(store, request(gpus=1), one).outcome == "pending"
+        assert launch(store, request(name="other", gpus=1), one).outcome == "pending"
         asked = json.dumps({**request().to_json(), **text}) if isinstance(text, dict) else text
         store.execute("UPDATE session SET request = ? WHERE name = 'train'", (asked,))
     listed = {one["name"]: one["reason"] for one in list_all(head, owner="alice")["sessions"]}
@@ -216,7 +216,7 @@ def test_the_end_of_a_waiting_session_keeps_its_damaged_request_and_what_was_wro
 ) -> None:
     head = Head(str(tmp_path))
     with Store.opened(head.directory) as store:
-        assert launch(store, request(gpus=1), context(agent("a"))).verdict == "pending"
+        assert launch(store, request(gpus=1), context(agent("a"))).outcome == "pending"
         store.execute("UPDATE session SET request = ?", (text,))
     [waiting] = list_all(head, owner="alice")["sessions"]
     assert recorded(tmp_path / "sessions.db", "terminating", name="train")["session"]["state"] == states.CANCELLED
@@ -243,7 +243,7 @@ def test_bytes_that_are_no_text_stop_no_command(path: Path, table: str, column: 
     head, holder = Head(str(path.parent)), {"user": "alice", "host": "desk", "pid": 4711}
     assert begin(head, "alice", holder, 600)["begun"]
     with Store.opened(head.directory) as store:
-        assert launch(store, request(name="waits", gpus=1), context(*AGENTS)).verdict == "pending"
+        assert launch(store, request(name="waits", gpus=1), context(*AGENTS)).outcome == "pending"
         store.add_sample(sample([], [], time.time()))
         store.execute(f"UPDATE {table} SET {column} = {value}")
     listed = list_all(head, owner="alice", ended=True, samples=3600)
@@ -252,7 +252,7 @@ def test_bytes_that_are_no_text_stop_no_command(path: Path, table: str, column: 
     maintain(head, "alice", [], 30, "1G")
     assert begin(head, "alice", holder, 600)["begun"] == (column == "lease")
     with Store.opened(head.directory) as store:
-        assert launch(store, request(name="other"), context(*AGENTS)).verdict == "placed"
+        assert launch(store, request(name="other"), context(*AGENTS)).outcome == "placed"
         decide(store, "alice", (), context(*AGENTS))
     ended = [recorded(path, state, id=SESSION) for state in ("terminating", "terminated")]
     json.dumps(ended)
@@ -266,7 +266,7 @@ def test_damaged_numbers_of_an_ended_session_stop_no_command(path: Path, column:
     damage_row(path, changed="x")
     with Store.opened(str(path.parent)) as store:
         store.execute(f"UPDATE holding SET {column} = 'x'")
-        assert launch(store, request(name="other"), context(*AGENTS)).verdict == "placed"
+        assert launch(store, request(name="other"), context(*AGENTS)).outcome == "placed"
         assert store.ends([SESSION])[SESSION].time == 0.0
         assert "alice" in decayed_use(store.holdings(), half_life=60.0, now=3.0)
 
@@ -346,9 +346,9 @@ def test_a_list_leaves_out_a_damaged_sample(path: Path, text: str | Json) -> Non
 def test_a_damaged_number_of_a_waiting_session_stops_no_command(tmp_path: Path, column: str, value: object) -> None:
     head, one = Head(str(tmp_path)), context(agent("a"))
     with Store.opened(head.directory) as store:
-        assert launch(store, request(gpus=1), one).verdict == "pending"
+        assert launch(store, request(gpus=1), one).outcome == "pending"
         store.execute(f"UPDATE session SET {column} = ?", (value,))
     assert [session["name"] for session in list_all(head, owner="alice")["sessions"]] == ["train"]
     with Store.opened(head.directory) as store:
-        assert launch(store, request(name="other"), one).verdict == "placed"
+        assert launch(store, request(name="other"), one).outcome == "placed"
         assert [row.name for row in decide(store, "alice", (), one).waiting] == ["train"]

@@ -84,10 +84,10 @@ def test_a_session_with_a_damaged_key_keeps_its_containers_and_is_listed_repaire
     assert RESTORED in [entry["reason"] for entry in listed["history"]]
     with Store.opened(head.directory) as store:
         other = launch(store, request(name="other"), context(*AGENTS))
-        assert (other.verdict, other.remove) == ("placed", ())
+        assert (other.outcome, other.remove) == ("placed", ())
     with Store.opened(head.directory) as store:
         again = launch(store, request(cluster_size=2), context(*AGENTS))
-        assert (again.verdict, again.session.id, again.remove) == ("running", SESSION, ())
+        assert (again.outcome, again.session.id, again.remove) == ("running", SESSION, ())
         assert [entry["reason"] for entry in store.history(SESSION)].count(RESTORED) == 1
     assert recorded(path, "terminating", name="train")["session"]["id"] == SESSION
     assert recorded(path, "terminated", session=SESSION)["session"]["state"] == states.TERMINATED
@@ -122,7 +122,7 @@ def test_the_end_of_a_restored_session_says_how_its_command_ended(path: Path, ke
 def test_a_waiting_session_with_a_damaged_key_waits_on(tmp_path: Path, column: str) -> None:
     head, one = Head(str(tmp_path)), context(agent("a"))
     with Store.opened(head.directory) as store:
-        assert launch(store, request(gpus=1), one).verdict == "pending"
+        assert launch(store, request(gpus=1), one).outcome == "pending"
     damage_row(tmp_path / "sessions.db", **{column: "x"})
     assert [session["state"] for session in list_all(head, owner="alice")["sessions"]] == [states.PENDING]
     with Store.opened(head.directory) as store:
@@ -145,7 +145,7 @@ def test_a_session_whose_state_was_damaged_after_its_end_has_ended(path: Path, c
 @pytest.mark.parametrize("column", ["began", "ended"])
 def test_times_that_cannot_be_are_in_no_report_of_use(path: Path, column: str, value: object) -> None:
     with Store.opened(str(path.parent)) as store:
-        assert launch(store, request(name="other"), context(*AGENTS, now=3600.0)).verdict == "placed"
+        assert launch(store, request(name="other"), context(*AGENTS, now=3600.0)).outcome == "placed"
         store.execute(f"UPDATE holding SET {column} = ? WHERE session = ?", (value, SESSION))
     assert [(one["name"], one["sessions"]) for one in usage(Head(str(path.parent)))["usage"]][-1] == ("alice", 1)
 
@@ -160,7 +160,7 @@ def test_a_page_shows_a_waiting_session_with_a_damaged_request_before_the_queue(
     head, one = Head(str(tmp_path)), context(agent("a"))
     with Store.opened(head.directory) as store:
         for name in ("train", "other", "third"):
-            assert launch(store, request(name=name, gpus=1), one).verdict == "pending"
+            assert launch(store, request(name=name, gpus=1), one).outcome == "pending"
         store.execute("UPDATE session SET request = '{' WHERE name = 'other'")
     waiting = page_of(list_all(head, owner="alice"))["waiting"]
     assert (waiting[0]["name"], [row["turn"] for row in waiting]) == ("other", ["–", 1, 2])
@@ -197,10 +197,10 @@ def test_a_plan_that_cannot_be_stops_no_command_and_its_session_is_known_by_its_
     json.dumps(listed, allow_nan=False)
     assert (listed["id"], listed["size"]) == (SESSION, 2)
     with Store.opened(head.directory) as store:
-        assert launch(store, request(name="other"), context(*AGENTS)).verdict == "placed"
+        assert launch(store, request(name="other"), context(*AGENTS)).outcome == "placed"
         again = launch(store, request(cluster_size=2), context(*AGENTS))
         assert again.plan is not None
-        assert (again.verdict, again.session.id, again.plan.addresses) == ("running", SESSION, PLAN.addresses)
+        assert (again.outcome, again.session.id, again.plan.addresses) == ("running", SESSION, PLAN.addresses)
 
 
 @pytest.mark.parametrize("value", [1e300, -1e300, 9e999])

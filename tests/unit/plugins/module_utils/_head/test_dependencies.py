@@ -36,7 +36,8 @@ PREP = request(name="prep", command="make data")
 def ask(
     store: Store, name: str, now: float = 1100.0, agents: tuple[AgentStatus, ...] = (A,), **variables: object
 ) -> SessionRecord:
-    return launch(store, request(name=name, command="train", **variables), context(*agents, now=now)).session
+    asked = request(name=name, command="train", **variables)
+    return store.need(launch(store, asked, context(*agents, now=now)).session.id)
 
 
 def end(store: Store, name: str, result: str, now: float = 1200.0, reason: str = "exit code 3") -> None:
@@ -234,9 +235,9 @@ def test_a_session_that_has_left_the_queue_is_not_requested_again_by_its_pass(st
     row = ask(store, "train", now=1000.0, agents=(agent("a", cpus=0),), pending_timeout=60)
     asked = request(name="train", command="train", pending_timeout=60)
     decision = launch(store, asked, context(A, now=2000.0, queued=row.id))
-    assert (decision.verdict, decision.session.id) == ("failed", row.id)
+    assert (decision.outcome, decision.session.id) == ("failed", row.id)
     assert store.find("train", "alice") is None
-    assert launch(store, asked, context(A, now=2000.0)).verdict == "placed"
+    assert launch(store, asked, context(A, now=2000.0)).outcome == "placed"
 
 
 def test_a_session_that_others_wait_for_stays_in_the_history(store: Store) -> None:

@@ -70,7 +70,7 @@ def test_an_owner_who_has_used_less_comes_first(store: Store) -> None:
     fair = {"policy": Policy("strict", rules=QueueRules(share_weight=1000.0))}
     mine = launch(store, request(name="mine", cpus=8), context(A, now=2000.0, **fair))
     theirs = launch(store, request(name="theirs", owner="bob", cpus=8), context(A, now=2001.0, **fair))
-    assert (mine.verdict, theirs.verdict) == ("pending", "pending")
+    assert (mine.outcome, theirs.outcome) == ("pending", "pending")
     row = store.find("before", "alice")
     assert row
     store.change(row, states.TERMINATING, 3000.0, "")
@@ -78,7 +78,7 @@ def test_an_owner_who_has_used_less_comes_first(store: Store) -> None:
     again = launch(store, request(name="mine", cpus=8), context(A, now=3001.0, **fair))
     assert "room is kept for theirs, before it in the queue" in again.reason
     assert (
-        launch(store, request(name="theirs", owner="bob", cpus=8), context(A, now=3002.0, **fair)).verdict == "placed"
+        launch(store, request(name="theirs", owner="bob", cpus=8), context(A, now=3002.0, **fair)).outcome == "placed"
     )
 
 

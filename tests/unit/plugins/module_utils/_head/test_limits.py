@@ -57,14 +57,14 @@ def test_another_limit_is_no_other_session(store: Store) -> None:
     plan = running(store)
     raised = replace(LIMITED, lifetime=7200, idle_timeout=600)
     decision = launch(store, raised, context(*carried_out([A], plan), now=2000.0))
-    assert (decision.verdict, decision.new_limits) == ("running", ("lifetime", "idle_timeout"))
+    assert (decision.outcome, decision.new_limits) == ("running", ("lifetime", "idle_timeout"))
     [row] = store.live()
     assert row.request == raised
     assert row.plan
     assert (row.plan.session.lifetime, row.plan.session.idle_timeout) == (7200, 600)
     assert [one.labels for one in row.plan.containers] == [one.labels for one in plan.containers]
     again = launch(store, raised, context(*carried_out([A], plan), now=2000.0))
-    assert (again.verdict, again.new_limits) == ("running", ())
+    assert (again.outcome, again.new_limits) == ("running", ())
 
 
 def test_a_command_that_is_refused_because_another_controller_repairs_changes_no_limit(store: Store) -> None:
@@ -73,7 +73,7 @@ def test_a_command_that_is_refused_because_another_controller_repairs_changes_no
     row.holder, row.lease = {"pid": 1}, 9000.0
     store.save(row)
     shorter = replace(LIMITED, lifetime=60)
-    assert launch(store, shorter, context(*carried_out([A], plan), now=2000.0)).verdict == "held"
+    assert launch(store, shorter, context(*carried_out([A], plan), now=2000.0)).outcome == "held"
     kept = store.need(plan.session.id)
     assert (kept.request, kept.plan) == (row.request, row.plan)
 
@@ -109,7 +109,7 @@ def test_the_next_launch_of_any_session_gets_what_a_finished_job_had(
     batch = {"exit_code": code, "oom_killed": oom, "reason": "", "begun": True}
     main = ObservedContainer.from_json({**own.containers[0].data, "batch": batch, "oom_killed": oom})
     over = replace(own, containers=(main, *own.containers[1:]))
-    assert launch(store, replace(job, name="other"), context(over, now=9000.0)).verdict == "placed"
+    assert launch(store, replace(job, name="other"), context(over, now=9000.0)).outcome == "placed"
     row = store.need(plan.session.id)
     memory = ", out of memory" if oom else ""
     assert (row.state, row.result) == (states.TERMINATED, result)
@@ -146,7 +146,7 @@ def test_a_session_that_has_ended_by_itself_is_left_to_its_repair_until_the_leas
 def test_the_same_request_launches_a_session_that_has_ended_by_itself_again(store: Store) -> None:
     plan = running(store)
     decision = launch(store, LIMITED, context(ended(plan, 80, 80), now=9000.0))
-    assert decision.verdict == "placed"
+    assert decision.outcome == "placed"
     assert decision.session.id != plan.session.id
 
 

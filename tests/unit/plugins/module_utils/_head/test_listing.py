@@ -43,7 +43,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def running(store: Store) -> Plan:
     outcome = launch(store, WIDE, context(A, B))
-    store.change(outcome.session, states.RUNNING, 1005.0, "every container is verified")
+    store.change(store.need(outcome.session.id), states.RUNNING, 1005.0, "every container is verified")
     assert outcome.plan is not None
     return outcome.plan
 
@@ -105,7 +105,7 @@ def test_a_degraded_session_names_what_it_is_without(store: Store) -> None:
 def test_a_paused_container_is_no_loss(store: Store, on_failure: str) -> None:
     """The user goes on with it: a pass neither ends the session, nor repairs it, nor restarts the other containers."""
     decision = launch(store, request(cluster_size=3, on_failure=on_failure), context(A))
-    store.change(decision.session, states.RUNNING, 1005.0, "every container is verified")
+    store.change(store.need(decision.session.id), states.RUNNING, 1005.0, "every container is verified")
     assert decision.plan is not None
     session = listed(store, *carried_out([A], decision.plan, states={"sub1": "paused"}))
     assert (finished_sessions([session]), sessions_to_repair([session])) == ([], [])
@@ -119,7 +119,7 @@ def test_a_container_that_was_detached_is_repaired_and_ends_no_session(
 ) -> None:
     asked = request(cluster_size=3, on_failure=on_failure)
     decision = launch(store, asked, context(A))
-    store.change(decision.session, states.RUNNING, 1005.0, "every container is verified")
+    store.change(store.need(decision.session.id), states.RUNNING, 1005.0, "every container is verified")
     assert decision.plan is not None
     (there,) = carried_out([A], decision.plan)
     apart = [
@@ -135,7 +135,7 @@ def test_a_container_that_was_detached_is_repaired_and_ends_no_session(
         "sub1 on a is not on the network of the session; run cluster_session.yml again"
     )
     again = launch(store, asked, context(replace(there, containers=tuple(apart)), now=1010.0))
-    assert (again.verdict, again.missing, again.restarts_all) == ("repair", ("sub1",), False)
+    assert (again.outcome, again.missing, again.restarts_all) == ("repair", ("sub1",), False)
 
 
 def test_an_app_or_a_command_that_has_failed_makes_a_session_unhealthy(store: Store) -> None:

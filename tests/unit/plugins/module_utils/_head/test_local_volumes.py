@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from samples import agent, context, exactly, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
 
 VOLUME = {"source": "cache", "target": "/cache"}
@@ -48,7 +49,7 @@ def test_a_local_or_shared_folder_is_allowed(store: Store, mount: dict[str, Any]
 
 
 def test_a_volume_on_one_agent_is_allowed(store: Store) -> None:
-    assert launched(store, VOLUME, cpus=1).verdict == "placed"
+    assert launched(store, VOLUME, cpus=1).outcome == "placed"
 
 
 @pytest.mark.parametrize("mount", [{"source": "/data", "target": "/d"}, {**VOLUME, "options": {"o": "ro"}}])

@@ -92,7 +92,7 @@ def test_the_containers_of_a_lost_agent_get_new_places_and_stay_what_they_are(st
     assert loss["shared"]
     decision = launch(store, wanted, context(*reports, now=2000.0, relocates=True))
     moved = plan_of(decision)
-    assert (decision.verdict, decision.moves, decision.missing) == ("repair", (("sub2", "b", "c"),), ("sub2",))
+    assert (decision.outcome, decision.moves, decision.missing) == ("repair", (("sub2", "b", "c"),), ("sub2",))
     assert [one.agent for one in moved.containers] == ["a", "a", "c"]
     assert (
         moved.containers[:2]
@@ -110,7 +110,7 @@ def test_the_containers_of_a_lost_agent_get_new_places_and_stay_what_they_are(st
         "relocated, because b has not answered for 1 min: sub2 is made again on c; what it had stored in its own files is gone"
     )
     assert fenced_agents(store, row.id) == ["b"]
-    assert launch(store, wanted, context(*reports, now=2001.0)).verdict == "held", "another controller makes it now"
+    assert launch(store, wanted, context(*reports, now=2001.0)).outcome == "held", "another controller makes it now"
 
 
 def test_without_room_nothing_changes_and_the_reason_is_shown(store: Store) -> None:

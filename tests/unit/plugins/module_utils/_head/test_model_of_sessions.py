@@ -24,10 +24,11 @@ from samples import agent, context, observed, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.losses import losses, note_agents, to_clean, unfence
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import removable
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import Decision, launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Container, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
@@ -150,7 +151,7 @@ class Sessions(RuleBasedStateMachine):
         most, booked = self.site.default.cpus, self.booked()
         assert most is None or booked <= max(most, before), f"{booked} of {most} permitted are booked"
         self.removed(decision.remove)
-        if decision.verdict in ("placed", "repair") and decision.plan is not None:
+        if decision.outcome in ("placed", "repair") and decision.plan is not None:
             self.carried_out(decision, decision.plan, end)
 
     def booked(self) -> int:

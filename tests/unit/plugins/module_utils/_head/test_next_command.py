@@ -53,7 +53,7 @@ def reasons(store: Store, plan: Plan) -> list[str]:
 def test_a_command_that_has_ended_is_replaced_and_the_containers_stay(store: Store, batch: dict[str, Any]) -> None:
     plan = running(store)
     decision = launch(store, NEXT, context(reported(plan, batch)))
-    assert (decision.verdict, decision.has_next_command, decision.new_limits) == ("running", True, ())
+    assert (decision.outcome, decision.has_next_command, decision.new_limits) == ("running", True, ())
     assert decision.plan
     session = decision.plan.session
     assert (session.command, session.command_timeout) == ("exit 0", 60)
@@ -61,7 +61,7 @@ def test_a_command_that_has_ended_is_replaced_and_the_containers_stay(store: Sto
     assert [one.labels for one in again.containers] == [one.labels for one in plan.containers]
     assert Plan.from_json(decision.plan.to_short_json()) == decision.plan
     repeated = launch(store, NEXT, context(reported(plan, ENDED)))
-    assert (repeated.verdict, repeated.has_next_command) == ("running", False)
+    assert (repeated.outcome, repeated.has_next_command) == ("running", False)
 
 
 def test_the_history_has_the_result_of_each_command_once(store: Store) -> None:
@@ -85,7 +85,7 @@ def test_a_command_that_runs_is_not_replaced(store: Store) -> None:
 def test_a_command_that_died_with_main1_is_replaced_by_the_repair(store: Store) -> None:
     plan = running(store)
     decision = launch(store, NEXT, context(reported(plan, RUNS, main1="exited")))
-    assert (decision.verdict, decision.missing, decision.has_next_command) == ("repair", ("main1",), True)
+    assert (decision.outcome, decision.missing, decision.has_next_command) == ("repair", ("main1",), True)
 
 
 @pytest.mark.parametrize(

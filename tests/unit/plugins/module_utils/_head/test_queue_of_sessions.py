@@ -28,12 +28,12 @@ TRAIN = request(cluster_size=3)
 def test_a_session_waits_and_is_placed_once_it_fits(store: Store) -> None:
     small = agent("a", cpus=2)
     first = launch(store, TRAIN, context(small))
-    assert (first.verdict, first.reason, first.is_new) == ("pending", NEVER % "a: needs 3 CPUs, 2 free", True)
+    assert (first.outcome, first.reason, first.is_new) == ("pending", NEVER % "a: needs 3 CPUs, 2 free", True)
     assert (row_of(store).state, row_of(store).reason) == ("PENDING", first.reason)
     second = launch(store, TRAIN, context(small, now=1100.0))
-    assert (second.verdict, second.is_new, second.session.id) == ("pending", False, first.session.id)
+    assert (second.outcome, second.is_new, second.session.id) == ("pending", False, first.session.id)
     third = launch(store, TRAIN, context(A, now=1200.0))
-    assert (third.verdict, third.is_new, third.session.id) == ("placed", False, first.session.id)
+    assert (third.outcome, third.is_new, third.session.id) == ("placed", False, first.session.id)
     assert [note["after"] for note in store.history(first.session.id)] == ["PENDING", "SCHEDULED", "PREPARING"]
 
 
@@ -45,12 +45,12 @@ def test_what_no_wait_can_start_is_refused_and_not_recorded(store: Store) -> Non
         launch(store, TRAIN, context(broken))
     assert store.live() == []
     launch(store, TRAIN, context(agent("a", cpus=2)))
-    assert launch(store, TRAIN, context(broken)).verdict == "pending"
+    assert launch(store, TRAIN, context(broken)).outcome == "pending"
 
 
 def test_how_a_waiting_session_is_launched_is_what_was_asked_last(store: Store) -> None:
     launch(store, request(bootstrap_timeout=1200), context(agent("a", cpus=0)))
-    assert launch(store, request(bootstrap_timeout=600), context(agent("a", cpus=0))).verdict == "pending"
+    assert launch(store, request(bootstrap_timeout=600), context(agent("a", cpus=0))).outcome == "pending"
     [listed] = list_sessions([row_of(store)], [])
     assert listed["request"]["bootstrap_timeout"] == 600
 
@@ -59,17 +59,17 @@ def test_the_queue_keeps_its_order_and_room(store: Store) -> None:
     full = context(agent("a", cpus=0))
     for number, (name, size) in enumerate([("big-job", 3), ("small-job", 2)]):
         assert (
-            launch(store, request(name=name, cluster_size=size), replace(full, now=1000.0 + number)).verdict
+            launch(store, request(name=name, cluster_size=size), replace(full, now=1000.0 + number)).outcome
             == "pending"
         )
     # Four CPUs: the first keeps its three, although the second comes by before it.
     second = request(name="small-job", cluster_size=2)
     waits = launch(store, second, context(A, now=1010.0))
     kept = "a: needs 2 CPUs, 1 free (room is kept for big-job, before it in the queue; schedule.yml launches what fits)"
-    assert (waits.verdict, waits.reason) == ("pending", kept)
-    assert launch(store, request(name="big-job", cluster_size=3), context(A, now=1011.0)).verdict == "placed"
-    assert launch(store, second, context(A, now=1012.0)).verdict == "pending"
-    assert launch(store, second, context(agent("a", cpus=5), now=1013.0)).verdict == "placed"
+    assert (waits.outcome, waits.reason) == ("pending", kept)
+    assert launch(store, request(name="big-job", cluster_size=3), context(A, now=1011.0)).outcome == "placed"
+    assert launch(store, second, context(A, now=1012.0)).outcome == "pending"
+    assert launch(store, second, context(agent("a", cpus=5), now=1013.0)).outcome == "placed"
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_the_queue_keeps_its_order_and_room(store: Store) -> None:
 )
 def test_backfill(store: Store, policy: Policy, now: float, outcome: str) -> None:
     running(store, request(name="busy", cluster_size=2), A)
-    assert launch(store, request(name="big-job", cluster_size=4), context(A)).verdict == "pending"
+    assert launch(store, request(name="big-job", cluster_size=4), context(A)).outcome == "pending"
     mine = launch(store, request(name="small-job"), context(A, now=now, policy=policy))
-    assert mine.verdict == outcome
+    assert mine.outcome == outcome
     if outcome == "pending":
         assert mine.reason == "waits behind big-job, which comes first: a: needs 4 CPUs, 2 free"
 
@@ -96,8 +96,8 @@ def test_priority_goes_first(store: Store) -> None:
     launch(store, request(name="early", cluster_size=4), context(none, now=1000.0))
     urgent = request(name="urgent", cluster_size=4, priority=50)
     launch(store, urgent, context(none, now=1001.0))
-    assert launch(store, request(name="early", cluster_size=4), context(A, now=1002.0)).verdict == "pending"
-    assert launch(store, urgent, context(A, now=1003.0)).verdict == "placed"
+    assert launch(store, request(name="early", cluster_size=4), context(A, now=1002.0)).outcome == "pending"
+    assert launch(store, urgent, context(A, now=1003.0)).outcome == "placed"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_turns_are_in_the_order_of_decisions(store: Store, rules: QueueRules, ex
     first = store.need(found[0]).request
     assert first
     strict = Policy(STRICT, rules=rules)
-    assert launch(store, first, context(agent("b"), now=3000.0, policy=strict)).verdict == "placed"
+    assert launch(store, first, context(agent("b"), now=3000.0, policy=strict)).outcome == "placed"
 
 
 def test_memory_counts_like_cpus(store: Store) -> None:
@@ -145,10 +145,10 @@ def test_a_queued_session_without_its_folder_fails_and_blocks_nothing(store: Sto
     sentence = (
         "session_mounts: '/data': must exist on every agent of the session; it does not exist or does not answer on a."
     )
-    assert (decision.verdict, decision.reason, decision.is_new) == ("failed", sentence, False)
+    assert (decision.outcome, decision.reason, decision.is_new) == ("failed", sentence, False)
     row = store.need(decision.session.id)
     assert (row.state, row.reason) == ("ERROR", sentence)
-    assert launch(store, request(name="behind", cluster_size=4), context(there, now=1101.0)).verdict == "placed"
+    assert launch(store, request(name="behind", cluster_size=4), context(there, now=1101.0)).outcome == "placed"
 
 
 @pytest.mark.parametrize(
@@ -176,10 +176,10 @@ def test_a_queued_session_waits_for_ports_and_subnets_and_keeps_no_room(
     taken = replace(A, **fields)  # type: ignore[arg-type]
     with store.transaction():
         waits = launch(store, asked, context(taken, now=1100.0))
-    assert (waits.verdict, waits.reason, row_of(store).reason) == ("pending", reason, reason)
-    assert launch(store, other, context(taken, now=1101.0)).verdict == "placed"
+    assert (waits.outcome, waits.reason, row_of(store).reason) == ("pending", reason, reason)
+    assert launch(store, other, context(taken, now=1101.0)).outcome == "placed"
     store.change(row_of(store, "behind"), states.ERROR, 1102.0, "failed")
-    assert launch(store, asked, context(A, now=1103.0)).verdict == "placed"
+    assert launch(store, asked, context(A, now=1103.0)).outcome == "placed"
 
 
 def test_a_session_that_waits_says_when_it_probably_starts(store: Store) -> None:
@@ -197,7 +197,7 @@ def test_a_session_that_waits_says_when_it_probably_starts(store: Store) -> None
     )
     there = carried_out([four], first, second)
     waits = launch(store, request(name="waits", cpus=4), context(*there, now=2000.0))
-    assert waits.verdict == "pending"
+    assert waits.outcome == "pending"
     assert waits.reason == "a: needs 4 CPUs, 1 free; it starts by 1970-01-01 02:16 UTC"
     never = launch(store, request(name="never", cpus=5), context(*there, now=2000.0))
     assert never.reason == NEVER % "a: needs 5 CPUs, 4 free"

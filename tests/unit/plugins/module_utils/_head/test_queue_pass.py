@@ -150,8 +150,8 @@ def test_what_fits_in_a_round_is_what_each_session_is_told_alone(
             with store.transaction(keep=False):
                 alone = launch(store, request(**job), there)
             if job["owner"] == "alice":
-                assert (alone.verdict == "placed") == (job["name"] in names(found))
-                assert alone.verdict == "placed" or alone.reason == reasons(found)[job["name"]]
+                assert (alone.outcome == "placed") == (job["name"] in names(found))
+                assert alone.outcome == "placed" or alone.reason == reasons(found)[job["name"]]
 
 
 def test_an_owner_has_one_pass_at_a_time(store: Store) -> None:

@@ -40,28 +40,28 @@ TWO = parse_policy({"default": {"cpus": 2, "priority": 100}})
 def test_a_session_over_its_quota_waits_and_blocks_no_other(store: Store) -> None:
     running(store, request(cpus=2), A)
     over = launch(store, request(name="more", priority=100), context(A, site=TWO, policy=Policy("strict")))
-    assert (over.verdict, over.reason) == (
+    assert (over.outcome, over.reason) == (
         "pending",
         "alice has 2 of the 2 CPUs that the policy of this site permits, and it needs 1",
     )
     bob = launch(store, request(name="other", owner="bob"), context(A, site=TWO, policy=Policy("strict"), now=9e9))
-    assert bob.verdict == "placed"
+    assert bob.outcome == "placed"
 
 
 def test_a_session_that_waits_for_its_turn_counts_before_those_behind_it(store: Store) -> None:
     """The first could start, and another run launches it: the second must not take its part of the quota."""
     first = launch(store, request(name="first", cpus=2), context(agent("a", cpus=1), site=TWO))
-    assert first.verdict == "pending"
+    assert first.outcome == "pending"
     second = launch(store, request(name="second", cpus=1), context(A, site=TWO, now=1001.0))
-    assert (second.verdict, second.reason[:23]) == ("pending", "alice has 2 of the 2 CP")
+    assert (second.outcome, second.reason[:23]) == ("pending", "alice has 2 of the 2 CP")
 
 
 def test_the_only_permitted_resource_group_is_chosen_and_stays(store: Store) -> None:
     gpu = parse_policy({"default": {"resource_groups": ["gpu"]}})
     agents = (agent("a"), agent("b", group="gpu"))
     placed = launch(store, request(), context(*agents, site=gpu))
-    assert (placed.verdict, placed.plan.agents, placed.session.resource_group) == ("placed", ["b"], "gpu")
-    assert launch(store, request(), context(*agents, site=gpu)).verdict == "held"
+    assert (placed.outcome, placed.plan.agents, placed.session.group) == ("placed", ["b"], "gpu")
+    assert launch(store, request(), context(*agents, site=gpu)).outcome == "held"
 
 
 def test_a_resource_group_that_no_agent_has_is_refused_by_the_head(store: Store) -> None:
@@ -77,7 +77,7 @@ def test_a_rule_refuses_a_new_session_and_ends_one_that_was_queued_before(store:
         launch(store, request(), context(A, site=low))
     assert store.states() == {}
     launch(store, request(), context(agent("a", cpus=0.5)))
-    assert launch(store, request(), context(A, site=low)).verdict == "failed"
+    assert launch(store, request(), context(A, site=low)).outcome == "failed"
 
 
 def test_the_lifetime_of_a_running_session_is_not_raised_beyond_the_policy(store: Store) -> None:
@@ -91,14 +91,14 @@ def test_a_session_that_a_new_quota_could_never_hold_leaves_the_queue_when_its_t
     holds = request(name="holds", cpus=6)
     plan = running(store, holds, A)
     asked = request(cpus=4)
-    assert launch(store, asked, context(*carried_out([A], plan))).verdict == "pending"
+    assert launch(store, asked, context(*carried_out([A], plan))).outcome == "pending"
     decision = launch(store, asked, context(*carried_out([A], plan), site=TWO))
-    assert (decision.verdict, decision.reason.partition(":")[0]) == ("pending", "a")
+    assert (decision.outcome, decision.reason.partition(":")[0]) == ("pending", "a")
     store.change(store.need(plan.session.id), "TERMINATING", 1010.0, "ended")
     store.change(store.need(plan.session.id), "TERMINATED", 1010.0, "ended")
     decision = launch(store, asked, context(A, site=TWO))
     rule = "session_cpus: '4': makes 4 CPUs in all, and the policy of this site permits alice 2 at a time."
-    assert (decision.verdict, decision.session.state, decision.reason) == ("failed", "ERROR", rule)
+    assert (decision.outcome, decision.session.state, decision.reason) == ("failed", "ERROR", rule)
 
 
 @pytest.mark.parametrize("cpus", [4, 8])
@@ -106,11 +106,11 @@ def test_a_session_that_a_new_quota_could_never_hold_keeps_nothing_from_other_ow
     """Neither the room that it would get, nor, after the age bound, the turns behind it."""
     plan = running(store, request(name="holds", owner="carol", cpus=5), A)
     here = carried_out([A], plan)
-    assert launch(store, request(name="large", cpus=cpus, priority=100), context(*here)).verdict == "pending"
+    assert launch(store, request(name="large", cpus=cpus, priority=100), context(*here)).outcome == "pending"
     alice = parse_policy({"owners": {"alice": {"cpus": 2}}})
     where = [A] if cpus == 4 else here
     bob = launch(store, request(name="other", owner="bob", cpus=3), context(*where, site=alice, now=1e6))
-    assert (bob.verdict, bob.reason) == ("placed", "")
+    assert (bob.outcome, bob.reason) == ("placed", "")
 
 
 @pytest.mark.parametrize("fault", ["no JSON", "link", "writable"])
@@ -141,16 +141,16 @@ def test_a_session_that_runs_outside_of_the_permitted_group_is_still_repaired(st
     there = carried_out([A], plan, states={"sub1": "exited"})
     gpu = parse_policy({"default": {"resource_groups": ["gpu"]}})
     decision = launch(store, request(cluster_size=2), context(*there, site=gpu))
-    assert (decision.verdict, decision.missing) == ("repair", ("sub1",))
+    assert (decision.outcome, decision.missing) == ("repair", ("sub1",))
 
 
 def test_a_session_that_waits_outside_of_the_permitted_group_leaves_the_queue_when_its_turn_comes(store: Store) -> None:
     there = carried_out([A], running(store, request(name="held"), A))
-    assert launch(store, request(cpus=8), context(*there)).verdict == "pending"
+    assert launch(store, request(cpus=8), context(*there)).outcome == "pending"
     gpu = parse_policy({"default": {"resource_groups": ["gpu"]}})
     decision = launch(store, request(cpus=8), context(agent("b", cpus=8), site=gpu))
     rule = "session_resource_group: 'default': must be one of: gpu (policy of this site)."
-    assert (decision.verdict, decision.reason) == ("failed", rule)
+    assert (decision.outcome, decision.reason) == ("failed", rule)
 
 
 def _launch(folder: str, owner: str, number: int) -> None:

@@ -76,9 +76,9 @@ def test_the_launch_of_a_recorded_session_changes_nothing_or_restores_it(recorde
     asked = row_of(recorded_store).request
     assert asked is not None
     same = launch(recorded_store, asked, context(there("main1", "sub1"), now=2000.0))
-    assert (same.verdict, same.session.id) == ("running", TRAIN)
+    assert (same.outcome, same.session.id) == ("running", TRAIN)
     lost = launch(recorded_store, asked, context(there("main1"), now=2001.0))
-    assert (lost.verdict, lost.missing) == ("repair", ("sub1",))
+    assert (lost.outcome, lost.missing) == ("repair", ("sub1",))
     kept = dict(plan_of(lost).containers[1].labels)
     assert kept.keys() == LABELS["sub1"].keys()
 
@@ -86,7 +86,7 @@ def test_the_launch_of_a_recorded_session_changes_nothing_or_restores_it(recorde
 def test_a_recorded_session_that_waits_is_launched(recorded_store: Store) -> None:
     asked = row_of(recorded_store, "waiting").request
     assert asked is not None
-    assert launch(recorded_store, asked, context(agent("b", cpus=8), now=2000.0)).verdict == "placed"
+    assert launch(recorded_store, asked, context(agent("b", cpus=8), now=2000.0)).outcome == "placed"
 
 
 def test_a_recorded_session_is_ended(recorded_store: Store) -> None:

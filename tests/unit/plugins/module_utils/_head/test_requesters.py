@@ -39,13 +39,13 @@ def test_the_login_of_the_process_is_recorded(store: Store) -> None:
 
 
 def test_a_session_that_waits_is_launched_by_the_login_that_requested_it(store: Store) -> None:
-    assert launch(store, LARGE, context(A, requester=ALICE)).verdict == "pending"
+    assert launch(store, LARGE, context(A, requester=ALICE)).outcome == "pending"
     message = (
         r"^Session train of owner bob was requested by the login alice on the head, and only that login launches it"
     )
     with pytest.raises(StateError, match=message):
         launch(store, LARGE, context(agent("a", cpus=128)))
-    assert launch(store, LARGE, context(agent("a", cpus=128), requester=ALICE)).verdict == "placed"
+    assert launch(store, LARGE, context(agent("a", cpus=128), requester=ALICE)).outcome == "placed"
 
 
 def test_a_pass_leaves_the_sessions_of_other_logins(store: Store) -> None:
@@ -63,7 +63,7 @@ def test_a_session_of_an_unknown_login_is_launched(store: Store) -> None:
     """A store of an earlier release does not say who has requested its sessions."""
     launch(store, LARGE, context(A, requester=ALICE))
     store._db.execute("DELETE FROM requester")
-    assert launch(store, LARGE, context(agent("a", cpus=128))).verdict == "placed"
+    assert launch(store, LARGE, context(agent("a", cpus=128))).outcome == "placed"
 
 
 def test_a_session_that_is_forgotten_leaves_no_requester(store: Store) -> None:

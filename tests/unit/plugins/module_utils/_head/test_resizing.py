@@ -48,19 +48,19 @@ def booked(store: Store) -> list[int]:
 def test_a_growth_is_booked_before_it_is_made(store: Store) -> None:
     before = running(store, THREE, A)
     grown = launch(store, FIVE, context(*up(before), now=1010.0))
-    assert (grown.verdict, grown.former_size, grown.missing, grown.removed) == ("repair", 3, (), ())
+    assert (grown.outcome, grown.former_size, grown.missing, grown.removed) == ("repair", 3, (), ())
     assert [one.agent for one in plan_of(grown).containers] == ["a"] * 5
     assert plan_of(grown).session.launch != before.session.launch
     assert store.history(grown.session.id)[-1]["reason"] == "the size was changed from 3 to 5"
     # Neither another session nor the same command of another controller gets the room.
     late = launch(store, request(name="late", cluster_size=4), context(*up(before), now=1011.0))
-    assert late.verdict == "pending"
-    assert launch(store, FIVE, context(*up(before), now=1011.0)).verdict == "held"
+    assert late.outcome == "pending"
+    assert launch(store, FIVE, context(*up(before), now=1011.0)).outcome == "held"
     ends(store, plan_of(grown), "running")
     row = row_of(store)
     assert (row.holder, row.request, row.plan) == (None, FIVE, grown.plan)
     assert booked(store) == [5]
-    assert launch(store, FIVE, context(*up(plan_of(grown)), now=1200.0)).verdict == "running"
+    assert launch(store, FIVE, context(*up(plan_of(grown)), now=1200.0)).outcome == "running"
 
 
 def test_a_growth_that_fails_leaves_the_former_session(store: Store) -> None:
@@ -74,7 +74,7 @@ def test_a_growth_that_fails_leaves_the_former_session(store: Store) -> None:
         (one.id, one.address) for one in before.containers
     ]
     assert booked(store) == [3]
-    assert launch(store, THREE, context(*up(before), now=1200.0)).verdict == "running"
+    assert launch(store, THREE, context(*up(before), now=1200.0)).outcome == "running"
 
 
 @pytest.mark.parametrize(("size", "removed"), [(5, ()), (4, (("sub4", "a"),)), (3, (("sub3", "a"), ("sub4", "a")))])
@@ -84,7 +84,7 @@ def test_a_growth_whose_controller_is_lost_is_completed_or_undone(
     before = running(store, THREE, A)
     grown = plan_of(launch(store, FIVE, context(*up(before), now=1010.0)))
     again = launch(store, replace(THREE, size=size), context(*up(grown), now=9000.0))
-    assert (again.verdict, again.former_size, again.missing, again.removed) == ("repair", 3, (), removed)
+    assert (again.outcome, again.former_size, again.missing, again.removed) == ("repair", 3, (), removed)
     assert len(plan_of(again).containers) == size
     # The former size is that before the first attempt.
     ends(store, plan_of(again), "failed", "why")
@@ -95,24 +95,24 @@ def test_a_controller_that_ended_before_it_updated_the_files_is_followed_up(stor
     before = running(store, THREE, A)
     grown = plan_of(launch(store, FIVE, context(*up(before), now=1010.0)))
     held = launch(store, FIVE, context(*up(grown), now=1020.0))
-    assert held.verdict == "held"
+    assert held.outcome == "held"
     again = launch(store, FIVE, context(*up(grown), now=1021.0, takeover=held.session.launch))
-    assert (again.verdict, again.missing, again.former_size) == ("repair", (), 3)
+    assert (again.outcome, again.missing, again.former_size) == ("repair", (), 3)
 
 
 def test_the_last_containers_leave_and_stay_booked_until_they_are_gone(store: Store) -> None:
     before = running(store, THREE, A)
     shrunk = launch(store, TWO, context(*up(before), now=1010.0))
-    assert (shrunk.verdict, shrunk.former_size, shrunk.removed) == ("repair", 3, (("sub2", "a"),))
+    assert (shrunk.outcome, shrunk.former_size, shrunk.removed) == ("repair", 3, (("sub2", "a"),))
     assert [one.hostname for one in plan_of(shrunk).containers] == ["main1", "sub1"]
     other = request(name="other", cluster_size=6)
-    assert launch(store, other, context(*up(before), now=1011.0)).verdict == "pending"
+    assert launch(store, other, context(*up(before), now=1011.0)).outcome == "pending"
     # A removal that fails is repeated by the next command.
     ends(store, plan_of(shrunk), "failed", "sub2 does not end")
     again = launch(store, TWO, context(*up(before), now=1200.0))
-    assert (again.verdict, again.removed) == ("repair", (("sub2", "a"),))
+    assert (again.outcome, again.removed) == ("repair", (("sub2", "a"),))
     ends(store, plan_of(again), "running")
-    assert launch(store, TWO, context(*up(plan_of(again)), now=1300.0)).verdict == "running"
+    assert launch(store, TWO, context(*up(plan_of(again)), now=1300.0)).outcome == "running"
     assert booked(store) == [2]
 
 
@@ -152,7 +152,7 @@ def test_what_an_interrupted_change_has_left_elsewhere_is_removed_before_its_con
     found = [replace(one, schedulable=one.name != "c") for one in carried_out(spread(), before)]
     again = launch(store, asked, context(*found, now=1200.0))
     assert [one.agent for one in plan_of(again).containers] == ["a", "b", "d"]
-    assert (again.verdict, again.added, again.removed) == ("repair", ("sub2",), (("sub2", "c"),))
+    assert (again.outcome, again.added, again.removed) == ("repair", ("sub2",), (("sub2", "c"),))
 
 
 def test_what_an_interrupted_change_has_left_in_another_form_is_removed(store: Store) -> None:
@@ -172,14 +172,14 @@ def test_what_an_interrupted_change_has_left_takes_no_room_from_the_same_session
     ends(store, plan_of(launch(store, asked.with_sizes([7]), context(*up(before), now=1010.0))), "failed")
     again = launch(store, asked, context(*up(before), now=1200.0))
     # It is the same container as before, so it stays.
-    assert (again.verdict, again.added, again.removed) == ("repair", ("sub7",), ())
+    assert (again.outcome, again.added, again.removed) == ("repair", ("sub7",), ())
 
 
 def test_a_session_of_the_queue_that_comes_first_keeps_its_room(store: Store) -> None:
     before = running(store, THREE, A)
     strict = Policy("strict")
     waits = request(name="waits", cluster_size=8)
-    assert launch(store, waits, context(*up(before), now=1005.0, policy=strict)).verdict == "pending"
+    assert launch(store, waits, context(*up(before), now=1005.0, policy=strict)).outcome == "pending"
     with pytest.raises(StateError, match="Session train keeps its 3 containers: waits behind waits, which comes first"):
         launch(store, FIVE, context(*up(before), now=1010.0, policy=strict))
 
@@ -198,7 +198,7 @@ def test_no_room_is_an_error_that_changes_nothing(store: Store) -> None:
 def test_policy_and_quotas_count_the_difference(store: Store) -> None:
     site = parse_policy({"default": {"sessions": 1, "containers": 5}})
     before = running(store, THREE, A)
-    assert launch(store, FIVE, context(*up(before), site=site, now=1010.0)).verdict == "repair"
+    assert launch(store, FIVE, context(*up(before), site=site, now=1010.0)).outcome == "repair"
     with pytest.raises(InputError, match="the policy of this site permits alice 5 at a time"):
         launch(store, request(cluster_size=6), context(*up(before), site=site, now=9000.0))
 
@@ -251,7 +251,7 @@ def test_a_stranger_with_the_label_of_the_session_is_removed(store: Store) -> No
     ghost = replace(observed(before.containers[2], before.session.id), id="0b7f5a3e-58a1-4f0b-9f35-6a4f2d8f3a11")
     with_ghost = replace(there, containers=(*there.containers, replace(ghost, hostname="sub7")))
     decision = launch(store, THREE, context(with_ghost, now=1010.0))
-    assert (decision.verdict, decision.removed, decision.former_size) == ("repair", (("sub7", "a"),), 0)
+    assert (decision.outcome, decision.removed, decision.former_size) == ("repair", (("sub7", "a"),), 0)
 
 
 @pytest.mark.parametrize("wanted", [TWO, THREE, FIVE])
@@ -268,7 +268,7 @@ def test_a_lost_store_knows_the_size_by_the_labels(store: Store, lost_store: Sto
     assert isinstance(wanted, type(THREE))
     decision = launch(lost_store, wanted, context(replace(there, containers=tuple(mixed)), now=1200.0))
     assert len(plan_of(decision).containers) == wanted.size
-    assert decision.verdict == ("running" if wanted == FIVE else "repair")
+    assert decision.outcome == ("running" if wanted == FIVE else "repair")
     assert decision.missing == ()
     for old, new in zip(grown.containers, plan_of(decision).containers, strict=False):
         assert (new.address, new.labels["cluster.compute.container.spec"]) == (
@@ -289,7 +289,7 @@ def test_a_role_before_others_grows_and_fails_and_shrinks(store: Store) -> None:
     before = running(store, of_roles(1, 2), A)
     wider = of_roles(2, 2)
     grown = launch(store, wider, context(*up(before), now=1010.0))
-    assert (grown.verdict, grown.former_size, grown.added, grown.removed) == ("repair", 4, ("ps2",), ())
+    assert (grown.outcome, grown.former_size, grown.added, grown.removed) == ("repair", 4, ("ps2",), ())
     assert grown.missing == ()
     after = places(plan_of(grown))
     assert list(after) == ["main1", "ps1", "ps2", "worker1", "worker2"]
@@ -300,16 +300,16 @@ def test_a_role_before_others_grows_and_fails_and_shrinks(store: Store) -> None:
     again = plan_of(launch(store, wider, context(*up(before), now=1200.0)))
     ends(store, again, "running")
     assert booked(store) == [5]
-    assert launch(store, wider, context(*up(again), now=1300.0)).verdict == "running"
+    assert launch(store, wider, context(*up(again), now=1300.0)).outcome == "running"
     shrunk = launch(store, of_roles(2, 1), context(*up(again), now=1400.0))
-    assert (shrunk.verdict, shrunk.added, shrunk.removed) == ("repair", (), (("worker2", "a"),))
+    assert (shrunk.outcome, shrunk.added, shrunk.removed) == ("repair", (), (("worker2", "a"),))
 
 
 def test_one_role_grows_while_another_shrinks(store: Store) -> None:
     """The sum is the same. If the growth fails, what has left stays away."""
     before = running(store, of_roles(1, 2), A)
     changed = launch(store, of_roles(2, 1), context(*up(before), now=1010.0))
-    assert (changed.verdict, changed.added, changed.removed) == ("repair", ("ps2",), (("worker2", "a"),))
+    assert (changed.outcome, changed.added, changed.removed) == ("repair", ("ps2",), (("worker2", "a"),))
     assert not set(places(before).values()) & {places(plan_of(changed))["ps2"]}
     ends(store, plan_of(changed), "failed", "ps2 does not start")
     assert row_of(store).request == of_roles(1, 1)
@@ -344,7 +344,7 @@ def test_a_lost_store_knows_sizes_and_addresses_of_roles(store: Store, lost_stor
         for one in grown.containers
     ]
     decision = launch(lost_store, wanted, context(replace(there, containers=tuple(mixed)), now=1200.0))
-    assert decision.verdict == ("running" if wanted == of_roles(2, 2) else "repair")
+    assert decision.outcome == ("running" if wanted == of_roles(2, 2) else "repair")
     assert (decision.missing, decision.added) == ((), ())
     found = places(plan_of(decision))
     assert found == {name: place for name, place in places(grown).items() if name in found}

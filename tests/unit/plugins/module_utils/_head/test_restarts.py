@@ -51,7 +51,7 @@ def test_all_containers_restart_and_the_history_counts_it_once(store: Store) -> 
     made = running(store, wanted, A)
     reports = carried_out([A], made, states={"sub1": "exited"})
     decision = launch(store, wanted, context(*reports, now=2000.0))
-    assert (decision.verdict, decision.restarts_all, decision.missing) == ("repair", True, ("main1", "sub1", "sub2"))
+    assert (decision.outcome, decision.restarts_all, decision.missing) == ("repair", True, ("main1", "sub1", "sub2"))
     assert plan_of(decision).containers[1].agent == "a"
     noted = [one["reason"] for one in store.history(row_of(store).id) if one["reason"].startswith(RESTARTED)]
     assert noted == ["all containers restart (1 of 3): sub1 on a ended with exit code 137"]
@@ -61,7 +61,7 @@ def test_a_launch_continues_a_paused_container_and_restarts_no_other(store: Stor
     wanted = request(cluster_size=3, on_failure="restart_all")
     reports = carried_out([A], running(store, wanted, A), states={"sub1": "paused"})
     decision = launch(store, wanted, context(*reports, now=2000.0))
-    assert (decision.verdict, decision.restarts_all, decision.missing) == ("repair", False, ("sub1",))
+    assert (decision.outcome, decision.restarts_all, decision.missing) == ("repair", False, ("sub1",))
 
 
 def test_other_sessions_restore_only_what_has_died(store: Store) -> None:

@@ -71,7 +71,7 @@ def test_a_retired_session_on_a_lost_agent_is_removed_and_never_adopted(store: S
     adopt(store, there, now)
     assert store.live() == []
     assert removable(store, there) == (plan.session.id,)
-    assert launch(store, request(cluster_size=4), context(*there, now=now, kept=plan.session.id)).verdict == "placed"
+    assert launch(store, request(cluster_size=4), context(*there, now=now, kept=plan.session.id)).outcome == "placed"
 
 
 def kept(folder: Path, session: str, size: int, moment: float) -> None:

@@ -19,7 +19,7 @@ def test_a_launch_whose_addresses_were_taken_waits_again_but_not_for_ever(store:
     seen = []
     for attempt in range(4):
         decision = launch(store, request(), context(agent("a"), now=1000.0 + attempt))
-        assert decision.verdict == "placed"
+        assert decision.outcome == "placed"
         failed = Change(decision.session.id, "", "", "the port is taken", "", 1000.5 + attempt, 600.0, retry=True)
         before, row = make_change(store, "failed", failed)
         assert row is not None
@@ -47,7 +47,7 @@ def test_a_name_that_something_else_has_is_not_used(store: Store) -> None:
     make_change(store, "running", Change(made.session.id, "", "", "", "", 1001.0, 600.0))
     [lost] = carried_out([agent("a", names=("alice.train.main1",))], made, states={"main1": "gone"})
     repaired = launch(store, asked, context(lost, now=2000.0))
-    assert (repaired.verdict, repaired.missing) == ("repair", ("main1",))
+    assert (repaired.outcome, repaired.missing) == ("repair", ("main1",))
     [main, sub] = plan_of(repaired).containers
     assert (main.name, sub.name) == ("alice.train.main1." + made.session.id[:8], "alice.train.sub1")
     specs = [[one.labels[label.SPEC] for one in each.containers] for each in (made, plan_of(repaired))]

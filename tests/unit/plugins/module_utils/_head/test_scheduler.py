@@ -34,7 +34,7 @@ TRAIN = request(cluster_size=3)
 def test_a_launch_is_placed_recorded_and_leased(store: Store) -> None:
     decision = launch(store, TRAIN, context(A, now=1000.0, lease=600.0))
     plan = plan_of(decision)
-    assert (decision.verdict, decision.is_new, decision.missing, decision.remove) == ("placed", True, (), ())
+    assert (decision.outcome, decision.is_new, decision.missing, decision.remove) == ("placed", True, (), ())
     row = row_of(store)
     assert (row.id, row.state, row.lease, row.priority) == (plan.session.id, "PREPARING", 1600.0, 10)
     assert row.holder == {"host": "controller", "user": "alice", "pid": 42, "start": "1"}
@@ -53,7 +53,7 @@ def test_the_same_command_again_finds_it_running(store: Store) -> None:
     there = carried_out([A], plan)
     before = row_of(store)
     decision = launch(store, TRAIN, context(*there, now=2000.0))
-    assert (decision.verdict, decision.plan, decision.is_new) == ("running", plan, False)
+    assert (decision.outcome, decision.plan, decision.is_new) == ("running", plan, False)
     assert decision.failed_apps == ()
     states = [{"name": state, "state": state, "exit_code": 3} for state in ("failed", "restarting", "ready")]
     assert launch(store, TRAIN, context(*with_apps(there, *states))).failed_apps == ("failed",)
@@ -66,7 +66,7 @@ def test_a_container_that_is_not_up_is_brought_back(store: Store, state: str) ->
     there = carried_out([A], plan, states={"sub1": state})
     decision = launch(store, TRAIN, context(*there, now=2000.0))
     again = plan_of(decision)
-    assert (decision.verdict, decision.missing) == ("repair", ("sub1",))
+    assert (decision.outcome, decision.missing) == ("repair", ("sub1",))
     # Another launch, and nothing else: same names, identifiers, addresses, ports and digests.
     assert again.session.launch != plan.session.launch
     assert {one.labels[label.LAUNCH] for one in again.containers} == {again.session.launch}
@@ -78,10 +78,10 @@ def test_a_container_that_is_not_up_is_brought_back(store: Store, state: str) ->
 
 def test_a_repair_holds_off_others_until_its_lease_ends(store: Store) -> None:
     there = carried_out([A], running(store, TRAIN, A), states={"sub1": "gone"})
-    assert launch(store, TRAIN, context(*there, now=2000.0)).verdict == "repair"
+    assert launch(store, TRAIN, context(*there, now=2000.0)).outcome == "repair"
     held = launch(store, TRAIN, context(*there, now=2001.0))
-    assert (held.verdict, held.reason) == ("held", "session train is being repaired by alice@controller (process 42)")
-    assert launch(store, TRAIN, context(*there, now=2601.0)).verdict == "repair"
+    assert (held.outcome, held.reason) == ("held", "session train is being repaired by alice@controller (process 42)")
+    assert launch(store, TRAIN, context(*there, now=2601.0)).outcome == "repair"
 
 
 def test_a_container_on_a_lost_agent_is_not_put_elsewhere(store: Store) -> None:
@@ -107,7 +107,7 @@ def test_a_session_gets_smaller_by_what_a_lost_agent_has(store: Store) -> None:
     with pytest.raises(ConflictError, match="b cannot be reached"):
         launch(store, request(cluster_size=len(left) + 1, cluster_mode="multi-node"), context(there[0], lost))
     smaller = launch(store, request(cluster_size=len(left), cluster_mode="multi-node"), context(there[0], lost))
-    assert (smaller.verdict, smaller.missing, smaller.removed) == ("repair", (), ())
+    assert (smaller.outcome, smaller.missing, smaller.removed) == ("repair", (), ())
     assert smaller.plan is not None
     assert [one.hostname for one in smaller.plan.containers] == left
     # What that host has left is removed when it is back.
@@ -129,9 +129,9 @@ def test_a_refusal_says_what_becomes_of_a_session_on_a_lost_agent(store: Store) 
 def test_a_session_that_a_controller_works_on_is_held(store: Store, state: str, doing: str) -> None:
     decision = launch(store, TRAIN, context(A))
     if state == "TERMINATING":
-        store.change(decision.session, state, 1001.0, "ended by alice")
+        store.change(store.need(decision.session.id), state, 1001.0, "ended by alice")
     held = launch(store, TRAIN, context(A, now=1002.0))
-    assert (held.verdict, held.plan) == ("held", None)
+    assert (held.outcome, held.plan) == ("held", None)
     assert held.reason == "session train is being %s by alice@controller (process 42)" % doing
 
 
@@ -142,7 +142,7 @@ def test_a_lost_launch_is_an_error_and_the_name_is_free(store: Store, how: str) 
     who = context(*left, now=1601.0) if how == "lease" else context(*left, now=1001.0, takeover=lost.session.launch)
     decision = launch(store, TRAIN, who)
     plan = plan_of(decision)
-    assert decision.verdict == "placed"
+    assert decision.outcome == "placed"
     assert decision.remove == (lost.session.id,)
     assert plan.session.id != lost.session.id
     assert plan.network.subnet != lost.network.subnet
@@ -153,7 +153,7 @@ def test_a_lost_launch_is_an_error_and_the_name_is_free(store: Store, how: str) 
 
 def test_another_launch_cannot_be_taken_over(store: Store) -> None:
     launch(store, TRAIN, context(A))
-    assert launch(store, TRAIN, context(A, takeover="some other launch")).verdict == "held"
+    assert launch(store, TRAIN, context(A, takeover="some other launch")).outcome == "held"
 
 
 def test_an_end_that_was_lost_is_finished_by_the_next_launch(store: Store) -> None:
@@ -163,14 +163,14 @@ def test_an_end_that_was_lost_is_finished_by_the_next_launch(store: Store) -> No
     store.change(row, states.TERMINATING, 1050.0, "ended by bob")
     left = carried_out([A], old)
     decision = launch(store, TRAIN, context(*left, now=1101.0))
-    assert (decision.verdict, decision.remove) == ("placed", (old.session.id,))
+    assert (decision.outcome, decision.remove) == ("placed", (old.session.id,))
     assert store.need(old.session.id).state == "TERMINATED"
 
 
 def test_a_lost_launch_of_another_controller_frees_its_room(store: Store) -> None:
     launch(store, request(name="other", cluster_size=4), context(A, now=1000.0))
-    assert launch(store, TRAIN, context(A, now=1500.0)).verdict == "pending"
-    assert launch(store, TRAIN, context(A, now=1601.0)).verdict == "placed"
+    assert launch(store, TRAIN, context(A, now=1500.0)).outcome == "pending"
+    assert launch(store, TRAIN, context(A, now=1601.0)).outcome == "placed"
     assert store.find("other", "alice") is None
 
 
@@ -190,7 +190,7 @@ def test_a_queued_session_whose_folder_another_session_has_taken_is_given_up(sto
     launch(store, TRAIN, context(agent("a", cpus=1)))
     running(store, request(owner="bob", cluster_size=1), A)
     decision = launch(store, TRAIN, context(A, B, kept=row_of(store, owner="bob").id))
-    assert (decision.verdict, decision.session.state) == ("failed", "ERROR")
+    assert (decision.outcome, decision.session.state) == ("failed", "ERROR")
     assert "belongs to a session of bob" in decision.reason
 
 
@@ -204,13 +204,13 @@ def test_a_folder_of_a_session_that_has_ended_is_no_matter(store: Store) -> None
     row = row_of(store)
     store.change(row, states.TERMINATING, 1010.0, "asked for")
     store.change(row, states.TERMINATED, 1020.0, "done")
-    assert launch(store, TRAIN, context(A, kept=row.id)).verdict == "placed"
+    assert launch(store, TRAIN, context(A, kept=row.id)).outcome == "placed"
 
 
 def test_a_session_that_runs_keeps_its_folder(store: Store) -> None:
     plan = running(store, TRAIN, A)
     there = carried_out([A], plan)
-    assert launch(store, TRAIN, context(*there, kept=plan.session.id)).verdict == "running"
+    assert launch(store, TRAIN, context(*there, kept=plan.session.id)).outcome == "running"
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "PENDING"])
@@ -242,14 +242,14 @@ def test_a_folder_that_is_not_there_is_refused_and_nothing_is_recorded(store: St
     with pytest.raises(InputError, match=exactly(message)), store.transaction():
         launch(store, asked, context(replace(A, paths={"/data": False})))
     assert store.states() == {}
-    assert launch(store, asked, context(replace(A, paths={"/data": True}))).verdict == "placed"
+    assert launch(store, asked, context(replace(A, paths={"/data": True}))).outcome == "placed"
 
 
 def test_a_session_with_rdma_waits_while_agents_have_roce_and_uses_infiniband(store: Store) -> None:
     roce = replace(A, rdma_ports=(RdmaPort("mlx5_0:1", "Ethernet", True),))
     reason = "a has no port for session_rdma: mlx5_0:1 is RoCE, which works only with session_fabric or session_network: host"
     waits = launch(store, request(rdma=True), context(roce))
-    assert (waits.verdict, waits.reason) == (
+    assert (waits.outcome, waits.reason) == (
         "pending",
         f"no host can hold this as they are: {reason}; add a host or ask for less",
     )
@@ -263,7 +263,7 @@ def test_a_policy_refuses_what_the_agents_could_never_hold(store: Store) -> None
     with pytest.raises(EngineError, match="could not hold it even without other sessions"), store.transaction():
         launch(store, request(cpus=5), context(A, site=site))
     assert store.states() == {}
-    assert launch(store, request(cpus=5), context(A)).verdict == "pending"
+    assert launch(store, request(cpus=5), context(A)).outcome == "pending"
 
 
 def test_sessions_side_by_side_share_nothing(store: Store) -> None:

@@ -99,13 +99,14 @@ class Queue:
         )
         try:
             with self.store.transaction():
-                self.take(launch(self.store, asked, context(AGENT, now=now)).session, now)
+                self.take(launch(self.store, asked, context(AGENT, now=now)).session.id, now)
         except InputError:
             self.refused.add(name)
             assert any(self.cannot_succeed(other) for other in self.others(name))
 
-    def take(self, row: SessionRecord, now: float) -> None:
+    def take(self, session: str, now: float) -> None:
         """A session that was placed runs: it is not early."""
+        row = self.store.need(session)
         if row.state != states.PREPARING:
             return
         job = self.jobs[row.name]
@@ -132,7 +133,7 @@ class Queue:
                 tried.append(row.id)
                 assert row.request
                 with self.store.transaction():
-                    self.take(launch(self.store, row.request, context(AGENT, now=now, queued=row.id)).session, now)
+                    self.take(launch(self.store, row.request, context(AGENT, now=now, queued=row.id)).session.id, now)
             if found.is_last:
                 return
 

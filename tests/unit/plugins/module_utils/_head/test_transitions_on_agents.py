@@ -46,7 +46,7 @@ LEFT_ON_B = "not reached: b; what it holds is removed when it is back"
     ids=["all", "one is left out or gone from the inventory", "none"],
 )
 def test_agents_that_were_not_reached_are_named(store: Store, reached: tuple[str, ...], reason: str) -> None:
-    row = launch(store, WIDE, context(A, B)).session
+    row = store.need(launch(store, WIDE, context(A, B)).session.id)
     change(store, "terminating", id=row.id)
     change(store, "terminated", id=row.id, reached=reached)
     assert store.need(row.id).reason == reason
@@ -54,7 +54,7 @@ def test_agents_that_were_not_reached_are_named(store: Store, reached: tuple[str
 
 def test_the_lease_of_an_end_covers_the_grace_of_the_containers(store: Store) -> None:
     """Another controller must not take a slow end for lost, and launch a session of that name beside its containers."""
-    row = launch(store, request(grace=3600), context(A)).session
+    row = store.need(launch(store, request(grace=3600), context(A)).session.id)
     change(store, "terminating", id=row.id)
     assert store.need(row.id).lease == 2000.0 + 3600 + 600
 
@@ -123,7 +123,7 @@ def test_a_repair_that_was_overtaken_changes_nothing(store: Store, late: str) ->
     """A repair whose lease expired does not change the holder and lease of the repair that took over."""
     asked = request(cluster_size=3)
     first = launch(store, asked, context(A))
-    store.change(first.session, "RUNNING", 1001.0, "on its way")
+    store.change(store.need(first.session.id), "RUNNING", 1001.0, "on its way")
     assert first.plan is not None
     there = carried_out([A], first.plan, states={"sub1": "gone"})
     slow, other = (launch(store, asked, context(*there, now=now, holder=BOB)) for now in (2000.0, 2700.0))
@@ -140,7 +140,7 @@ def test_a_repair_that_was_overtaken_changes_nothing(store: Store, late: str) ->
 
 def test_a_session_that_is_ended_with_a_paused_container_has_not_failed(store: Store) -> None:
     wanted = request(cluster_size=2, on_failure="terminate")
-    row = launch(store, wanted, context(A)).session
+    row = store.need(launch(store, wanted, context(A)).session.id)
     change(store, "running", id=row.id)
     assert row.plan is not None
     change(store, "terminating", id=row.id, agents=tuple(carried_out([A], row.plan, states={"sub1": "paused"})))

@@ -25,7 +25,8 @@ TOO_LONG = "it waited longer than the 3600 seconds that the policy of this site 
 def asked(store: Store, name: str, limits: Json, owner: str = "alice", now: float = 1000.0, free: bool = False) -> str:
     """The state of a session after this request."""
     site = parse_policy({"default": limits})
-    row = launch(store, request(name=name, owner=owner), context(A if free else NOTHING, now=now, site=site)).session
+    made = launch(store, request(name=name, owner=owner), context(A if free else NOTHING, now=now, site=site))
+    row = store.need(made.session.id)
     return row.state
 
 

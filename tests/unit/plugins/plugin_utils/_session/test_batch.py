@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conducted import changes_of, conducted
-from samples import plan, request
+from samples import decision, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import SessionError
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch import run_to_the_end
@@ -35,7 +35,7 @@ def test_the_end_after_a_command_is_about_its_own_session(tmp_path: Path) -> Non
     }
     play = conducted(script, main.agent, session_artifacts=str(tmp_path))
     with pytest.raises(SessionError, match="main1"):
-        run_to_the_end(play, Launch(asked, {"outcome": "placed"}), made)
+        run_to_the_end(play, Launch(asked, decision("placed")), made)
     ends = [one for one in changes_of(play) if one["state"] == "terminating"]
     assert [one["id"] for one in ends] == [made.session.id]
 
@@ -56,4 +56,4 @@ def test_a_result_that_another_command_has_recorded_counts(tmp_path: Path) -> No
         "session.record": {"changed": False, "session": {**row, "result": "SUCCESS"}, "remove": [], "waiting": 0},
     }
     play = conducted(script, made.main.agent, session_artifacts=str(tmp_path))
-    run_to_the_end(play, Launch(asked, {"outcome": "placed"}), made)
+    run_to_the_end(play, Launch(asked, decision("placed")), made)

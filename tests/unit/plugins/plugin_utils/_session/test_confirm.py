@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from samples import plan, request
+from samples import decision, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.text.summaries import summary
@@ -53,8 +53,7 @@ def confirmed(
 
 
 def state(found: Any) -> str:
-    row = {"name": "train", "state": "RUNNING"}
-    return summary({"session": row, "outcome": "running", "plan": PLAN, **found}, "/art")[0]
+    return summary(decision("running", PLAN), "/art", found=found)[0]
 
 
 def test_nothing_is_to_do_where_all_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from conducted import changes_of, conducted, options_of
-from samples import plan, request, running_row
+from samples import decision, plan, request, running_row
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Port
@@ -53,9 +53,8 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def playing(folder: Path, **changes: Any) -> Any:
     """Two hosts that do what a launch asks for."""
-    placed = {"outcome": "placed", "session": ROW, "plan": PLAN.to_json(), "changed": True, "reason": "", "remove": []}
     script = {
-        "session.place": placed,
+        "session.place": decision("placed", PLAN, changed=True).to_json(),
         "report.collect": lambda host, _args: {"agent": {"name": host, "reachable": True, "image": IMAGE}},
         "network": {},
         "containers": {"changed": True},
@@ -117,8 +116,8 @@ def test_several_agents_must_prove_that_they_share_the_folders(placement: str, n
 def test_a_repair_names_what_it_makes_and_updates_only_what_keeps_running(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: list[str], made: str
 ) -> None:
-    repair = {"outcome": "repair", "session": ROW, "plan": PLAN.to_json(), "changed": True, "reason": "", "remove": []}
-    play = playing(tmp_path, **{"session.place": {**repair, "missing": missing}})
+    repair = decision("repair", PLAN, changed=True, missing=missing)
+    play = playing(tmp_path, **{"session.place": repair.to_json()})
     shown: list[tuple[str, str]] = []
     phase = play.phase
     monkeypatch.setattr(
@@ -139,8 +138,8 @@ def test_an_app_of_a_role_that_was_removed_is_not_shown_again(tmp_path: Path, ou
     apps = [{"name": name, "port": port, "command": "serve"} for name, port in (("board", 6006), ("notes", 6007))]
     wanted = request(cluster_mode="multi-node", roles=[{"name": "ps", "apps": apps}])
     planned = plan(wanted, "ab")
-    decision = {"outcome": outcome, "session": ROW, "plan": planned.to_json(), "reason": "", "missing": ["main1"]}
-    play = playing(tmp_path, **{"session.place": {**decision, "ended_apps": ["board"]}})
+    decided = decision(outcome, planned, missing=["main1"], ended_apps=["board"])
+    play = playing(tmp_path, **{"session.place": decided.to_json()})
     Artifacts(play.artifacts, planned.session.name).identity(planned.session.id, create=True)
     asked = LaunchSpec(wanted, SETTINGS, queued=planned.session.id, takes_variables=False, is_checked=True)
     launch(play, asked, Reports(AGENTS))
@@ -163,10 +162,9 @@ def test_a_repair_writes_no_url_of_an_app_that_was_removed(tmp_path: Path, keeps
     ports = [Port(name, port, "127.0.0.1", 30000 + number) for number, (name, port) in enumerate(inside.items())]
     planned = plan(wanted, "ab", ports=tuple(ports))
     ended = [] if "plots" in shown else ["plots"]
-    decision = {"outcome": "repair", "session": ROW, "plan": planned.to_json(), "reason": "", "missing": ["main1"]}
+    decided = decision("repair", planned, missing=["main1"], ended_apps=ended)
     found = {"changed": False, "apps": [{"name": name, "state": "ready"} for name in keeps], "relays": []}
-    changes = {"session.place": {**decision, "ended_apps": ended}, "apps": found}
-    play = playing(tmp_path, **changes)
+    play = playing(tmp_path, **{"session.place": decided.to_json(), "apps": found})
     Artifacts(play.artifacts, planned.session.name).identity(planned.session.id, create=True)
     asked = LaunchSpec(wanted, SETTINGS, queued=planned.session.id, takes_variables=False, is_checked=True)
     launch(play, asked, Reports(AGENTS))
@@ -180,15 +178,8 @@ def test_a_repair_also_looks_for_containers_that_lack_their_fabric(
 ) -> None:
     wanted = replace(ASKED, fabric=fabric)
     planned = plan(wanted, "ab")
-    repair = {
-        "outcome": "repair",
-        "session": ROW,
-        "plan": planned.to_json(),
-        "changed": True,
-        "reason": "",
-        "remove": [],
-    }
-    play = playing(tmp_path, **{"session.place": {**repair, "missing": ["main1"]}})
+    repair = decision("repair", planned, changed=True, missing=["main1"])
+    play = playing(tmp_path, **{"session.place": repair.to_json()})
     asked = LaunchSpec(wanted, SETTINGS, queued=PLAN.session.id, takes_variables=False, is_checked=True)
     launch(play, asked, Reports(AGENTS))
     assert [host for host, name, _more in play.asked if name == "containers.started"] == hosts
@@ -209,8 +200,7 @@ def test_roles_start_when_those_before_them_are_ready(tmp_path: Path) -> None:
     roles = [{"name": "worker", "after": ["ps"]}, {"name": "ps", "command": "serve", "ready": 80}]
     asked = request(cluster_mode="multi-node", roles=roles)
     made = plan(asked, "aab")
-    placed = {"outcome": "placed", "session": ROW, "plan": made.to_json(), "changed": True, "reason": "", "remove": []}
-    play = playing(tmp_path, **{"session.place": placed})
+    play = playing(tmp_path, **{"session.place": decision("placed", made, changed=True).to_json()})
     launch(play, LaunchSpec(asked, SETTINGS), Reports(AGENTS))
     started = [
         (host, name, [one["hostname"] for one in args["plan"]["containers"]])
@@ -231,15 +221,7 @@ def test_the_commands_of_roles_begin_after_a_repair_that_was_interrupted_before(
     asked = request(roles=[{"name": "ps", "command": "serve"}])
     made = plan(asked, "aa")
     Artifacts(str(tmp_path), "train").identity(made.session.id, create=True)
-    decision = {
-        "outcome": "repair",
-        "missing": [],
-        "session": ROW,
-        "plan": made.to_json(),
-        "changed": True,
-        "reason": "",
-    }
-    play = playing(tmp_path, **{"session.place": decision})
+    play = playing(tmp_path, **{"session.place": decision("repair", made, changed=True).to_json()})
     launch(play, LaunchSpec(asked, SETTINGS), Reports(AGENTS))
     begun = [[one["hostname"] for one in args["plan"]["containers"]] for args in options_of(play, "containers.begun")]
     assert begun == [["ps1"]]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from conducted import changes_of, conducted, options_of
-from samples import SESSION, exactly, plan, request
+from samples import SESSION, decision, exactly, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
@@ -44,14 +44,9 @@ ASKED = request(cluster_size=2, environment={"A": "<% rank %>"})
 def answer(outcome: str, **fields: Any) -> Json:
     made = plan(ASKED)
     row = SessionRecord(made.session.id, "Train-X", "alice", "default", "PENDING", plan=made).to_json()
-    answer = {
-        "outcome": outcome,
-        "session": {**row, "holder": fields.pop("holder", None)},
-        "reason": "because",
-        "missing": [],
-        "plan": None,
-    }
-    return {**answer, **({"plan": made.to_json()} if outcome in ("placed", "repair", "running") else {}), **fields}
+    row["holder"] = fields.pop("holder", None)
+    has_plan = outcome in ("placed", "repair", "running")
+    return {**decision(outcome, made if has_plan else None, row, reason="because").to_json(), **fields}
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +114,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_pause")
 def test_a_session_waits_for_its_turn_and_is_placed_by_new_reports(tmp_path: Path) -> None:
     play = asking(answer("pending"), answer("pending"), answer("placed"), folder=tmp_path)
-    assert ask(play, wait=60).outcome == "placed"
+    assert ask(play, wait=60).decision.outcome == "placed"
     assert [name for _host, name, _options in play.asked] == [
         "session.place",
         *["report.collect", "session.place"] * 2,
@@ -128,7 +123,7 @@ def test_a_session_waits_for_its_turn_and_is_placed_by_new_reports(tmp_path: Pat
 
 def test_a_session_that_does_not_wait_is_pending_and_no_failure(tmp_path: Path) -> None:
     play = asking(answer("pending"), folder=tmp_path)
-    assert (ask(play).outcome, len(play.asked)) == ("pending", 1)
+    assert (ask(play).decision.outcome, len(play.asked)) == ("pending", 1)
     assert play.session == ASKED.name  # an interruption names it from now on
 
 
@@ -143,7 +138,7 @@ def test_a_session_that_is_pending_is_a_failure_if_that_is_asked_for(check: bool
     with pytest.raises(StateError, match=exactly("Session Train-X is PENDING: because.")):
         ask(asking(answer("pending"), folder=tmp_path, check=check), fail_when_pending=True)
     placed = ask(asking(answer("placed"), folder=tmp_path, check=check), fail_when_pending=True)
-    assert placed.outcome == "placed"
+    assert placed.decision.outcome == "placed"
 
 
 def small(cpus: int, name: str = "a") -> Json:
@@ -200,7 +195,7 @@ def test_check_mode_counts_the_sessions_that_the_command_would_launch_first(tmp_
 
 def test_check_mode_does_not_wait(tmp_path: Path) -> None:
     play = asking(answer("pending"), folder=tmp_path, check=True)
-    assert ask(play, wait=3600).outcome == "pending"
+    assert ask(play, wait=3600).decision.outcome == "pending"
     assert len(play.asked) == 1
 
 
@@ -249,7 +244,7 @@ def ended_process() -> Json:
 
 def test_a_controller_that_is_gone_is_taken_over_at_once(tmp_path: Path) -> None:
     play = asking(answer("held", holder=ended_process()), answer("placed"), folder=tmp_path)
-    assert ask(play).outcome == "placed"
+    assert ask(play).decision.outcome == "placed"
     assert options_of(play, "session.place")[1]["takeover"] == plan(ASKED).session.launch
 
 
@@ -298,7 +293,7 @@ def test_the_path_of_a_secret_stays_on_the_controller_while_the_session_waits(tm
     ask(play, SECRET)
     assert "/etc/hostname" not in str(play.asked)
     assert KeptRequests(str(tmp_path)).files(SESSION) == {"token": "/etc/hostname"}
-    assert ask(asking(answer("pending"), folder=tmp_path), SECRET, queued=SESSION).outcome == "pending"
+    assert ask(asking(answer("pending"), folder=tmp_path), SECRET, queued=SESSION).decision.outcome == "pending"
 
 
 @pytest.mark.parametrize("given", [{}, GIVEN])

@@ -13,7 +13,7 @@ from uuid import NAMESPACE_DNS, uuid5
 
 import pytest
 from conducted import changes_of, conducted, options_of
-from samples import plan, request
+from samples import decision, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import SESSION_DIRS
@@ -67,7 +67,7 @@ def keep(*names: str) -> None:
 
 
 def passing(
-    monkeypatch: pytest.MonkeyPatch, *fails: str, names: str = "a", decision: Json | None = None, **changes: Any
+    monkeypatch: pytest.MonkeyPatch, *fails: str, names: str = "a", decided: Json | None = None, **changes: Any
 ) -> Any:
     """A play whose head lets two sessions fit in the first round, on the last of the agents; launches of these names fail.
 
@@ -88,7 +88,7 @@ def passing(
         reports.append(found)
         if asked.request.name in fails:
             raise SessionError(f"Session {asked.request.name} was not launched: why.")
-        return LaunchResult(Launch(asked, decision or {}, plan(asked.request, names[-1])), True)
+        return LaunchResult(Launch(asked, decision("placed", **(decided or {})), plan(asked.request, names[-1])), True)
 
     reports: list[Reports] = []
     launches: list[Any] = []
@@ -140,14 +140,14 @@ def test_a_launch_of_a_pass_asks_only_the_agents_again_that_have_changed(monkeyp
 
 
 @pytest.mark.parametrize(
-    ("fails", "decision", "recent"),
+    ("fails", "decided", "recent"),
     [("late", {}, 30), ("", {"remove": ["old"]}, 30), ("", {"fenced": {"a": {}}}, 30), ("", {}, -1)],
 )
 def test_a_launch_asks_all_agents_after_a_failure_a_removal_or_some_time(
-    fails: str, decision: Json, recent: float, monkeypatch: pytest.MonkeyPatch
+    fails: str, decided: Json, recent: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reporting, "RECENT", recent)
-    play = passing(monkeypatch, fails, names="abc", decision=decision)
+    play = passing(monkeypatch, fails, names="abc", decided=decided)
     with suppress(SessionError):
         make_pass(play)
     assert asked_for_reports(play) == "abcabc"

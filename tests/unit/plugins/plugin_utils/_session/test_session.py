@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from conducted import conducted
-from samples import plan, request
+from samples import decision, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.conductor import StepError
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import session
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import Launch, LaunchSpec
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.session import launch_session, terminate_session
 
 # What a host reports: it lacks the image of an environment, has it, is no agent yet, or has no connection.
@@ -35,7 +36,7 @@ REPORTS: dict[str, Json] = {
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The agents that each launch avoids."""
     found: list[Any] = []
-    placed = SimpleNamespace(plan=None, session={}, deploys=False)
+    placed = Launch(LaunchSpec(request()), decision("pending"))
 
     def launch(_play: Any, asked: Any, _reports: Any) -> Any:
         found.append(dict(asked.unfit))
@@ -151,7 +152,7 @@ def test_the_next_session_asks_only_the_agents_again_that_the_last_one_has_chang
 def test_check_mode_counts_the_sessions_before(check: bool, before: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """What a launch places is in the store. Check mode records nothing, so the head gets the requests before."""
     asked: list[Any] = []
-    placed = SimpleNamespace(plan=None, session={}, deploys=False)
+    placed = Launch(LaunchSpec(request()), decision("pending"))
 
     def launch(_play: Any, one: Any, _reports: Any) -> Any:
         asked.append([request.to_json() for request in one.before])
@@ -190,9 +191,7 @@ def test_the_difference_says_where_each_value_comes_from(monkeypatch: pytest.Mon
         secrets=[{"name": "key", "value": "s3cret"}],
     )
     planned = plan(asked)
-    placed = SimpleNamespace(
-        plan=planned, session={}, deploys=True, former_size=0, asked=SimpleNamespace(request=asked)
-    )
+    placed = Launch(LaunchSpec(asked), decision("placed", planned), planned)
     launched = SimpleNamespace(placed=placed, changed=True, note_in=lambda _reports: None)
     monkeypatch.setattr(session, "launch", lambda *_arguments: launched)
     names = ("session_cpus", "session_memory", "session_command", "session_secrets", "session_shm")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from conducted import changes_of, conducted, options_of
-from samples import exactly, plan, request, running_row
+from samples import decision, exactly, plan, request, running_row
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
@@ -48,20 +48,10 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 def playing(folder: Path, stored: Json | None = None, check: bool = False, **given: Any) -> Any:
     """Two hosts on which the session runs, and lacks what is stopped. This controller has requested it."""
     KeptRequests(str(folder)).keep(PLAN.session.id, ASKED, {})
-
-    def decision(outcome: str) -> Json:
-        return {
-            "outcome": outcome,
-            "session": ROW,
-            "plan": PLAN.to_json(),
-            "changed": False,
-            "reason": "",
-            "remove": [],
-        }
-
+    decided = [decision("running", PLAN), decision("repair", PLAN, missing=["sub1"])]
     script = {
         "sessions.request": {**STORED, **(stored or {})},
-        "session.place": [decision("running"), {**decision("repair"), "missing": ["sub1"]}],
+        "session.place": [one.to_json() for one in decided],
         "report.collect": lambda host, _args: {"agent": {"name": host, "reachable": True, "image": IMAGE}},
         "network": {},
         "containers": {"changed": True},

@@ -81,7 +81,7 @@ def test_the_logs_of_a_session_that_has_ended_by_itself_are_kept_before_it_is_re
     play = ending(**script)
     held = [{"id": "1", "session": ROW["id"]}, {"id": "2", "session": "old"}]
     agents = [{"name": "a", "reachable": True, "containers": held}, {"name": "b", "reachable": True, "containers": []}]
-    remove(play, Reports(agents), {"remove": ["old", ROW["id"]], "ended": [own, {**own, "id": "gone"}]})
+    remove(play, Reports(agents), ["old", ROW["id"]], [own, {**own, "id": "gone"}])
     names = [(host, name) for host, name, _args in play.asked]
     assert names[:2] == [("a", "logs.read"), ("a", "session.record")]
     [kept] = changes_of(play)
@@ -93,7 +93,7 @@ def test_a_command_does_not_wait_again_for_networks_that_an_earlier_one_has_left
     held: list[Json], patience: int
 ) -> None:
     play = conducted({"containers": {"left_networks": ["n"]}, "network": {}}, "a")
-    remove(play, Reports([{"name": "a", "reachable": True, "containers": held}]), {"remove": ["old"]})
+    remove(play, Reports([{"name": "a", "reachable": True, "containers": held}]), ["old"])
     assert options_of(play, "network.absent")[0]["deadline"] == patience
 
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from samples import GIB, SESSION, plan, request
+from samples import GIB, SESSION, decision, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import App, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._shared.names import local_port
 from ansible_collections.cluster.compute.plugins.module_utils._shared.text.summaries import (
@@ -80,9 +81,14 @@ def test_session_json() -> None:
     }
 
 
-def scheduled(outcome: str, made: Plan = THREE, **fields: object) -> Json:
-    usual = {"reason": "", "missing": [], "deployment": {"address": "127.0.0.1"}}
-    return {"session": ROW, "outcome": outcome, "plan": made, **usual, **fields}
+def scheduled(outcome: str, made: Plan | None = THREE, **fields: Any) -> Decision:
+    return decision(outcome, made, ROW, **fields)
+
+
+def lines_of(
+    decided: Decision, artifacts: str, check: bool = False, address: str = "127.0.0.1", **found: Any
+) -> list[str]:
+    return summary(decided, artifacts, check, address, found)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +103,7 @@ def scheduled(outcome: str, made: Plan = THREE, **fields: object) -> Json:
     ],
 )
 def test_a_summary_begins_with_the_state(outcome: str, missing: list[str], check: bool, expected: str) -> None:
-    lines = summary(scheduled(outcome, missing=missing), "/home/alice/.cluster-compute/", check)
+    lines = lines_of(scheduled(outcome, missing=missing), "/home/alice/.cluster-compute/", check)
     assert lines[0] == "Session train: %s (cluster session, multi-node)" % expected
     enter = "Enter it: ssh -F /home/alice/.cluster-compute/train/ssh_config main1"
     assert (lines[-1] == enter) == (not check)
@@ -114,7 +120,7 @@ def test_a_summary_begins_with_the_state(outcome: str, missing: list[str], check
 )
 def test_a_summary_names_the_limits_that_change(outcome: str, names: list[str], check: bool, expected: str) -> None:
     limited = replace(THREE, session=replace(THREE.session, lifetime=7200))
-    lines = summary(scheduled(outcome, limited, new_limits=names, missing=["sub1"]), "/tmp", check)
+    lines = lines_of(scheduled(outcome, limited, new_limits=names, missing=["sub1"]), "/tmp", check)
     assert lines[0] == f"Session train: {expected} (cluster session, multi-node)"
 
 
@@ -122,20 +128,20 @@ def test_only_a_launch_without_a_data_folder_says_that_its_files_are_removed() -
     line = "No data directory: the files of this session are removed with it"
     mount = {"source": "/srv/data", "target": "/data"}
     mounted = plan(request(mounts=[mount]))
-    assert line in summary(scheduled("placed"), "/tmp")
-    assert line in summary(scheduled("placed"), "/tmp", check_mode=True)
-    assert line not in summary(scheduled("placed", mounted), "/tmp")
-    assert line not in summary(scheduled("running"), "/tmp")
+    assert line in lines_of(scheduled("placed"), "/tmp")
+    assert line in lines_of(scheduled("placed"), "/tmp", check=True)
+    assert line not in lines_of(scheduled("placed", mounted), "/tmp")
+    assert line not in lines_of(scheduled("running"), "/tmp")
 
 
 @pytest.mark.parametrize(("check", "verb"), [(False, "are"), (True, "would be")])
 def test_a_summary_names_files_that_were_lost(check: bool, verb: str) -> None:
-    lines = summary(scheduled("running", restored_files=["ssh_config"]), "/tmp", check)
+    lines = lines_of(scheduled("running"), "/tmp", check, restored_files=["ssh_config"])
     assert "RUNNING, its files on this controller %s written again" % verb in lines[0]
 
 
 def test_a_whole_summary() -> None:
-    assert summary(scheduled("placed", with_apps(THREE)), "/tmp/x") == [
+    assert lines_of(scheduled("placed", with_apps(THREE)), "/tmp/x") == [
         "Session train: RUNNING (cluster session, multi-node)",
         "Each container: 1 CPUs, 1g memory, 64m shared memory",
         "Network 10.201.0.0/27 (overlay)",
@@ -156,14 +162,13 @@ def test_a_summary_says_how_to_reach_apps_of_another_machine() -> None:
     running = replace(
         made, session=replace(made.session, apps=(App("web", 80, command="serve", path="/?token={token}"),))
     )
-    far = {"deployment": {"address": "192.0.2.7"}}
-    assert summary(scheduled("placed", running, **far), "/tmp/x")[-4:] == [
+    assert lines_of(scheduled("placed", running), "/tmp/x", address="192.0.2.7")[-4:] == [
         "Open the apps in a browser: their URLs, with tokens, are in /tmp/x/train/apps",
         "Each needs a connection to a first, which lasts until it is stopped:",
         "  " + TUNNEL % "8080:main1:80",
         "Enter it: ssh -F /tmp/x/train/ssh_config main1",
     ]
-    assert summary(scheduled("placed", running), "/tmp/x")[-2].startswith("Open the apps")
+    assert lines_of(scheduled("placed", running), "/tmp/x")[-2].startswith("Open the apps")
 
 
 def test_an_app_of_a_role_is_reached_through_main1_also_on_its_own_machine() -> None:
@@ -172,14 +177,14 @@ def test_an_app_of_a_role_is_reached_through_main1_also_on_its_own_machine() -> 
     way = TUNNEL % f"{local_port(SESSION, 'board')}:worker1:6006"
     entry = session_document(made, ROW, "127.0.0.1", {}, "/tmp/x/train")["apps"][1]
     assert entry == {"name": "board", "address": "", "port": 0, "tunnel": way, "container": "worker1"}
-    lines = summary(scheduled("placed", made), "/tmp/x")
+    lines = lines_of(scheduled("placed", made), "/tmp/x")
     assert "App board: in worker1, by SSH tunnel" in lines
     assert lines[-3:-1] == ["App board needs a connection to worker1, which lasts until it is stopped:", f"  {way}"]
 
 
 def test_a_summary_of_one_and_of_many() -> None:
-    assert summary(scheduled("placed", plan(request())), "/x")[0] == "Session train: RUNNING (compute session)"
-    many = summary(scheduled("placed", plan(request(cluster_size=20))), "/x")
+    assert lines_of(scheduled("placed", plan(request())), "/x")[0] == "Session train: RUNNING (compute session)"
+    many = lines_of(scheduled("placed", plan(request(cluster_size=20))), "/x")
     assert "  … and 4 more" in many
     assert len(many) == 23
 
@@ -199,7 +204,7 @@ def test_a_summary_warns_of_gpus_that_nvlink_does_not_connect(
     gpus: float, placement: str, agents: str, check: bool
 ) -> None:
     made = plan(request(cluster_size=len(placement), cluster_mode="multi-node", gpus=gpus), placement)
-    lines = summary({"session": ROW, "outcome": "placed", "plan": made}, "/tmp/x", check_mode=check)
+    lines = lines_of(scheduled("placed", made), "/tmp/x", check)
     warning = (
         "Warning: several containers have GPUs of the same agent (%s): NCCL connects them by sockets, not by NVLink; "
         "use session_per_agent: 1, and give the container of each agent all its GPUs"
@@ -209,8 +214,8 @@ def test_a_summary_warns_of_gpus_that_nvlink_does_not_connect(
 
 @pytest.mark.parametrize(("check", "verb"), [(False, "is PENDING"), (True, "would wait")])
 def test_a_waiting_session_says_why(check: bool, verb: str) -> None:
-    waits = {"session": ROW, "outcome": "pending", "reason": "a: needs 4 CPUs, 1 free", "plan": None}
-    assert summary(waits, "/x", check) == [f"Session train {verb}: a: needs 4 CPUs, 1 free."]
+    waits = scheduled("pending", None, reason="a: needs 4 CPUs, 1 free")
+    assert lines_of(waits, "/x", check) == [f"Session train {verb}: a: needs 4 CPUs, 1 free."]
 
 
 @pytest.mark.parametrize(
@@ -245,8 +250,7 @@ def test_a_session_with_roles_says_what_each_has() -> None:
         "shm": 64 << 20,
         "gpus": 0,
     }
-    scheduled = {"session": ROW, "outcome": "placed", "plan": made}
-    lines = summary(scheduled, "/tmp/x")
+    lines = lines_of(scheduled("placed", made), "/tmp/x")
     assert lines[1:3] == [
         "1 main (reference): 1 CPUs, 1g memory, 64m shared memory",
         "2 ps (own:1): 0.5 CPUs, 1g memory, 64m shared memory",

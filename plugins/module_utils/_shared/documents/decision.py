@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The decision of the head about a session, as the head returns it and as a controller validates it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Mapping, Optional, Tuple
+
+from ..codec import Document, Json, decoded
+from .plan import Plan
+from .schema import (
+    AGENT,
+    FENCED,
+    HOSTNAME,
+    MOST,
+    SHORT_NAME,
+    UUID,
+    a_line,
+    a_text,
+    in_order,
+    matching,
+    or_none,
+    ruled,
+    rules_of,
+    whole,
+)
+
+
+@dataclass(frozen=True)
+class DecidedSession(Document):
+    """The session of a decision. ``data`` is its whole document, which results and ``session.json`` show."""
+
+    id: str = ruled(UUID)
+    name: str = ruled(a_line)
+    launch: str = ruled(a_line, "")
+    holder: Optional[Mapping[str, Any]] = ruled(or_none({"machine": a_line, "pid": whole(1 << 31)}), None)
+    group: str = ""
+    state: str = ""
+    data: Json = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> DecidedSession:
+        return decoded(cls, {**data, "data": dict(data)})
+
+    def to_json(self) -> Json:
+        return dict(self.data)
+
+
+@dataclass(frozen=True)
+class Decision(Document):
+    """A decision of the head about a request.
+
+    ``outcome`` is ``placed``, ``pending``, ``failed``, ``running`` (nothing is missing), ``repair`` or ``held`` (another
+    controller works on the session). ``missing`` are hostnames to repair, ``remove`` the IDs of ended sessions that still
+    hold something. ``new_limits``: lifetime and idle timeout, if the request has them with another
+    value than the running session, ``has_next_command``: another batch command, which is run now.
+    ``former_size`` is 0 unless a size changes; ``added`` are the containers that the session did not have before, ``removed`` the
+    hostnames and agents of those that are not in the plan any more. ``moves`` are the containers that get another agent, and
+    ``fenced`` the agents that may have old containers; ``restarts_all``: all containers are stopped first. ``failed_apps`` start
+    again, and ``ended_apps`` are of roles that were removed. ``ended`` are the sessions that have ended meanwhile, and
+    ``ended_folders`` those of the controller's directories that have ended.
+    """
+
+    outcome: str = ruled(matching("placed|pending|failed|running|repair|held"))
+    session: DecidedSession = ruled(rules_of(DecidedSession))
+    reason: str = ruled(a_text, "")
+    missing: Tuple[str, ...] = ruled([HOSTNAME], ())
+    added: Tuple[str, ...] = ruled([HOSTNAME], ())
+    removed: Tuple[Tuple[str, str], ...] = ruled([in_order(a_line, AGENT)], ())
+    moves: Tuple[Tuple[str, str, str], ...] = ruled([in_order(HOSTNAME, AGENT, AGENT)], ())
+    failed_apps: Tuple[str, ...] = ruled([SHORT_NAME], ())
+    ended_apps: Tuple[str, ...] = ruled([SHORT_NAME], ())
+    new_limits: Tuple[str, ...] = ruled([SHORT_NAME], ())
+    remove: Tuple[str, ...] = ruled([UUID], ())
+    former_size: int = ruled(whole(MOST), 0)
+    fenced: Mapping[str, Json] = ruled(FENCED, dict)
+    # The plan has rules of its own. A controller takes the rest as it is.
+    plan: Optional[Plan] = None
+    changed: bool = False
+    is_new: bool = False
+    has_next_command: bool = False
+    restarts_all: bool = False
+    ended: Tuple[Json, ...] = ()
+    ended_folders: Tuple[str, ...] = ()
+
+    def to_json(self) -> Json:
+        plan = self.plan.to_short_json() if self.plan else None
+        document = Document.to_json(replace(self, plan=None))
+        return {**document, "session": self.session.to_json(), "plan": plan}
