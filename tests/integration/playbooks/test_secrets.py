@@ -11,6 +11,7 @@ import json
 import secrets as random
 import tarfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from process_watch import watched
 from runtime_lab import Folder
+from servers import until
 
 PRIVATE = ("ssh_host_ed25519_key", "id_cluster")
 
@@ -153,6 +155,11 @@ def restarted(session: Session, container: str, seconds: int) -> None:
         client.put_archive(container, "/etc/cluster-compute", Folder().add("secrets", "600\n").bytes())
 
 
+def lists_as_degraded(controller: Controller, reason: str) -> bool:
+    listed = controller.play("sessions").check().text
+    return "RUNNING (degraded)" in listed and reason in " ".join(listed.split())
+
+
 def test_the_secrets_of_a_session_are_in_its_memory_alone(controller: Controller, tmp_path: Path) -> None:
     client = controller.client
     session = Session(controller, "keys")
@@ -169,9 +176,8 @@ def test_the_secrets_of_a_session_are_in_its_memory_alone(controller: Controller
         layers = list(committed(client, main))
         for seconds, why in ((0, "ended: no secrets came after its start"), (600, "waits for its secrets")):
             restarted(session, sub, seconds)
-            listed = controller.play("sessions").check().text
-            assert "RUNNING (degraded)" in listed, listed
-            assert f"sub1 on localhost {why}" in " ".join(listed.split()), listed
+            # On a busy machine, PID 1 comes to its wait after the first list.
+            until(partial(lists_as_degraded, controller, f"sub1 on localhost {why}"), f"the list says {why}")
             if seconds:
                 forgotten = controller.play("cluster_session", **given, session_cluster_size=2)
             said.append(launch("-vvv"))
