@@ -54,9 +54,11 @@ RESULT = {
 DOCUMENT = {
     "session": {"id": MADE.session.id, "name": "train", "owner": "alice", "user": {"name": "work", "uid": 1000, "gid": 1000}},
     "containers": [{"id": MADE.session.id, "hostname": "main1", "agent": "a", "rank": 0, "address": "10.0.0.2", "gpus": ["GPU-1"]}],
+    "network": {"driver": "bridge"},
     "apps": [{"name": "lab", "address": "127.0.0.1:30001", "port": 30001, "tunnel": "", "relay": False}],
     "command": {"result": "", "reason": ""},
 }  # fmt: skip
+FILE = "/home/alice/.cluster-compute/train/session.json"
 KEYWORDS = re.compile(r"^ *(\w+)", re.MULTILINE)
 
 
@@ -136,7 +138,7 @@ def test_the_document_of_a_session_is_refused_or_visible(choices: Choices) -> No
     text = json.dumps(changed(DOCUMENT, choices)).encode()
     content = changed_bytes(text, choices) if choices.below(4) == 0 else text
     try:
-        found = validation.session_document(content, "/home/alice/.cluster-compute/train/session.json")
+        found = validation.session_document(content, FILE)
     except ComputeError as error:
         assert_one_message(error.message)
         return
@@ -157,3 +159,4 @@ def test_the_samples_are_accepted() -> None:
     check_agreement(MADE, ASKED, ("a", "b"), "head1")
     assert checked_sessions([{"request": REQUEST}, {"request": REQUEST_OF_ROLES}], "head1")[1] == []
     assert validation.result(RESULT) == RESULT
+    assert validation.session_document(json.dumps(DOCUMENT), FILE) == DOCUMENT

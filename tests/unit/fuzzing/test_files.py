@@ -36,6 +36,8 @@ POLICY: dict[str, Any] = {
 DOCUMENT = {
     "session": {"id": SESSION, "name": "train", "owner": "alice", "user": {"name": "work", "uid": 1000, "gid": 1000}},
     "containers": [{"hostname": "main1", "agent": "a", "rank": 0, "address": "10.0.0.2", "gpus": ["GPU-1"]}],
+    "network": {"driver": "bridge"},
+    "apps": [{"name": "ssh", "address": "127.0.0.1", "port": 30000}],
 }
 ASKED = request(mounts=[{"source": "/data", "target": "/data"}], lifetime=60)
 FOLDERS = tempfile.TemporaryDirectory(prefix="cluster-compute-fuzz-")
