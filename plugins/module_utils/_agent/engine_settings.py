@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Settings of an engine with which sessions lose something. The engine itself reports only some of them."""
+"""Find settings of an engine that take something from sessions. The engine itself reports only some of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FILE = "/etc/docker/daemon.json"
 NO_RULES = "iptables false"
 # What each setting takes from sessions.
 EFFECTS = {
-    NO_RULES: "containers reach nothing outside their networks, and those of other sessions are not kept apart",
+    NO_RULES: "containers reach nothing outside their network, and the networks of sessions are not isolated from each other",
     "userland-proxy false": "ports are not published at addresses of IPv6",
     "userns-remap": "session_network host is refused, and users of containers have other numbers in data directories",
     "no-new-privileges": "sudo and su work in no container",
@@ -25,7 +25,7 @@ EFFECTS = {
 
 
 def engine_settings(info: Json, pid: int, proc: str = "/proc", file: str = _FILE) -> List[str]:
-    """The names of those that the engine has: from what it reports, its arguments, and its file."""
+    """Return the names of these settings that the engine has, from its report, its arguments, and its file."""
     security = " ".join(map(str, info.get("SecurityOptions") or ()))
     given = {**_of_file(read(file)), **_of_arguments(read("%s/%d/cmdline" % (proc, pid)) if pid else "")}
     found = {

@@ -110,7 +110,7 @@ def _engine_report(engine: Engine, options: Json) -> Json:
 
 
 def _choices(info: Json, docker_host: str) -> Json:
-    """What the site has chosen for the engine: where it keeps logs and images, and settings with which sessions lose something."""
+    """Return what the site has configured: where the engine keeps logs and images, and settings that take something from sessions."""
     return {
         "log_driver": str(info.get("LoggingDriver") or ""),
         "storage": _storage(info),

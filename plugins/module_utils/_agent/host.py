@@ -95,7 +95,7 @@ def needed_addresses(proc: str = "/proc", etc: str = "/etc", run: str = "/run") 
 
 
 def all_addresses(address: str, proc: str = "/proc") -> str:
-    """All addresses of this host, with those of IPv6 if it is reached by one: by SSH, or else at this address of the inventory."""
+    """Return ``::`` if the controller reaches this host by IPv6, else ``0.0.0.0``. Without SSH, the given address decides."""
     used = (_ssh_connection(proc)[2:3] or [address])[0]
     return ALL_FAMILIES if ":" in used else ALL_ADDRESSES
 

@@ -149,7 +149,7 @@ def remove_swarm_nodes(engine: SwarmEngine, nodes: Sequence[str], deadline: floa
 
 
 def former_nodes(listed: Mapping[str, Json], node: str) -> List[str]:
-    """What a host was in its Swarm before it left and joined again as C(node): nodes that are down, of its hostname and its address.
+    """Return the former nodes of a host that left its Swarm and joined again as C(node): they are down, with its hostname and address.
 
     A Swarm keeps such a node, and with it the addresses of the containers there, which the new node can then not get.
     """

@@ -316,7 +316,7 @@ _FIELDS = ("command", "command_timeout")
 
 
 def is_next_command(former: Request, request: Request) -> bool:
-    """Return whether the fields in which a request differs from the session's are those of a batch command that replaces another."""
+    """Return whether a request differs from the session's only in its batch command, which then replaces the former one."""
     names = former.differences(request)
     return bool(names and former.command and request.command) and set(names) <= set(_FIELDS)
 

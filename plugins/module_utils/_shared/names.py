@@ -178,7 +178,7 @@ def container_id(session_id: str, hostname: str) -> str:
     return session_id if hostname == "main1" else str(uuid.uuid5(uuid.UUID(session_id), hostname))
 
 
-# Lists of folders in which an empty one stands for those of the system; in others it is the working directory.
+# In these lists of directories, an empty entry means the directories of the system. In others, it means the working directory.
 COLON_IS_SYSTEM = ("MANPATH", "INFOPATH", "TEXINPUTS", "BIBINPUTS", "BSTINPUTS")
 # What a shell would replace in a list of folders.
 _REFERENCE = re.compile(r"\$+[A-Za-z_][A-Za-z0-9_]*|\$\{[^}]*\}|(?:^|(?<=:))~(?=/|:|$)")

@@ -314,7 +314,7 @@ def clean_message(text: str) -> str:
 
 
 def failure_of(event: Mapping[str, Any]) -> str:
-    """The error in an event of a request's progress. The API announces that one of its two fields will be left empty."""
+    """Return the error in a progress event. An engine may leave one of the two fields for it empty."""
     text = (event.get("errorDetail") or {}).get("message") or event.get("error") or ""
     return clean_message(str(text)).rstrip(".")
 

@@ -184,7 +184,7 @@ def _share(resources: Resources, pipes: str) -> Dict[str, str]:
 
 
 def places_of(host_ip: str, port: int) -> List[Dict[str, str]]:
-    """Where the engine publishes a port. A plan's ``::`` is all addresses of both families, and the engine's those of IPv6.
+    """Return the addresses at which the engine publishes a port. In a plan, ``::`` means IPv4 and IPv6; to the engine, IPv6 alone.
 
     >>> [place["HostIp"] for place in places_of("::", 30000)], [place["HostIp"] for place in places_of("fd00::1", 30000)]
     (['0.0.0.0', '::'], ['fd00::1'])

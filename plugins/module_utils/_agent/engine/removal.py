@@ -33,7 +33,7 @@ _MOST_AT_ONCE = 64
 
 @dataclass
 class ContainerChanges:
-    """The changes, or those of check mode, and the containers after them."""
+    """The changes that were made, or that check mode would make, and the containers that remain."""
 
     containers: List[Json] = field(default_factory=list)
     actions: List[Dict[str, str]] = field(default_factory=list)

@@ -146,7 +146,7 @@ def network_entry(network: Json) -> Json:
 
 
 def engine_identity(networks: Iterable[Json]) -> str:
-    """Return what no two engines have in common: the ID of the network that an engine makes at each start; empty without one.
+    """Return the ID of the network that each engine makes at its start, which no two engines share; empty without one.
 
     Clones of a machine share the ID of its engine, and engines in containers share a kernel.
     """

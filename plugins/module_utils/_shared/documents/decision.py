@@ -55,12 +55,12 @@ class Decision(Document):
     ``outcome`` is ``placed``, ``pending``, ``failed``, ``running`` (nothing is missing), ``repair`` or ``held`` (another
     controller works on the session). ``missing`` are hostnames to repair, ``remove`` the IDs of ended sessions that still
     hold something. ``new_limits``: lifetime and idle timeout, if the request has them with another
-    value than the running session, ``has_next_command``: another batch command, which is run now.
+    value than the running session, ``has_next_command``: another batch command, which runs now.
     ``former_size`` is 0 unless a size changes; ``added`` are the containers that the session did not have before, ``removed`` the
     hostnames and agents of those that are not in the plan any more. ``moves`` are the containers that get another agent, and
     ``fenced`` the agents that may have old containers; ``restarts_all``: all containers are stopped first. ``failed_apps`` start
     again, and ``ended_apps`` are of roles that were removed. ``ended`` are the sessions that have ended meanwhile, and
-    ``ended_folders`` those of the controller's directories that have ended.
+    ``ended_folders`` the controller's directories whose sessions have ended.
     """
 
     outcome: str = ruled(matching("placed|pending|failed|running|repair|held"))
