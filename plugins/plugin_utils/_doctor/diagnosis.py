@@ -203,7 +203,7 @@ def apart(reports: Sequence[Json]) -> Tuple[List[Json], List[Finding]]:
     """The reports, one of each engine, and a finding about each engine that has further names."""
     findings = []
     for names in names_of_one_engine((report["name"], str(report.get("identity", ""))) for report in reports):
-        found, _colon, remedy = one_engine(names).partition(": ")
+        found, remedy = one_engine(names)
         findings += [Finding("names", name, FAIL, found, remedy) for name in names[1:]]
     further = {finding.where for finding in findings}
     return [report for report in reports if report["name"] not in further], findings

@@ -103,7 +103,7 @@ class Reports:
         """Refuse an engine under two names: it would be given twice what it has."""
         groups = names_of_one_engine((agent.name, agent.identity) for agent in self.statuses)
         if groups:
-            raise StateError(". ".join(one_engine(names) for names in groups) + ".", groups[0][1])
+            raise StateError(". ".join(": ".join(one_engine(names)) for names in groups) + ".", groups[0][1])
 
     def updated(self, newer: Reports) -> Reports:
         """These reports, of which some are replaced by newer ones."""

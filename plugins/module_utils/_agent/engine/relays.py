@@ -123,7 +123,7 @@ def relay_body(main: Json, app: App, port: int, labels: Dict[str, str]) -> Json:
     listen = [program, "nc", "-ll", "-p", str(_LISTEN), "-e", program, "nc", entry["address"], str(app.port)]
     # It is reached in the families in which SSH of main1 is.
     ssh = [str(one.get("IP", "")) for one in main.get("Ports") or () if one.get("PrivatePort") == SSH_PORT]
-    places = places_of(address_of_app(app, "".join(ssh)), port)
+    places = places_of(address_of_app(app, max(ssh, key=lambda address: ":" in address, default="")), port)
     return {
         "Image": main["ImageID"],
         # A CUDA image would get all devices of an agent whose default runtime is that of NVIDIA.

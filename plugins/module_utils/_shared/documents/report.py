@@ -105,16 +105,16 @@ def names_of_one_engine(identities: Iterable[Tuple[str, str]]) -> List[List[str]
     return [names for identity, names in found.items() if identity and len(names) > 1]
 
 
-def one_engine(names: Sequence[str]) -> str:
-    """The words for agents that are the same engine.
+def one_engine(names: Sequence[str]) -> Tuple[str, str]:
+    """Return what is wrong with agents that are the same engine, and the remedy.
 
     >>> one_engine(["a", "b"])
-    'a and b are the same engine: remove one of them from the inventory'
+    ('a and b are the same engine', 'remove one of them from the inventory')
     >>> one_engine(["a", "b", "c"])
-    'a, b and c are the same engine: keep only one of them in the inventory'
+    ('a, b and c are the same engine', 'keep only one of them in the inventory')
     """
     remedy = "remove one of them from" if len(names) == 2 else "keep only one of them in"
-    return f"{', '.join(names[:-1])} and {names[-1]} are the same engine: {remedy} the inventory"
+    return f"{', '.join(names[:-1])} and {names[-1]} are the same engine", f"{remedy} the inventory"
 
 
 def busy_percents(measured: Iterable[Json | None]) -> List[float]:

@@ -132,7 +132,7 @@ def _too_large(demand: Demand, agents: Sequence[AgentStatus], free: Mapping[str,
     remedy = "raise these limits, add agents, or choose a smaller session_cluster_size"
     if demand.mode == SINGLE_NODE and sum(rooms) >= demand.size:
         remedy = "set session_cluster_mode to multi-node"
-    return "%d containers exceed the limits of the kernel (%s); %s" % (demand.size, numbered_list(lines), remedy)
+    return "%d containers exceed the limits of the kernel (%s); %s" % (demand.size, shortened_list(lines), remedy)
 
 
 def excluded(agent: AgentStatus, demand: Demand) -> str:
@@ -262,7 +262,7 @@ def _assign(demand: Demand, counts: Mapping[str, int], free: Mapping[str, FreeCa
 
 def _no_agent(refused: Mapping[str, str]) -> str:
     lines = ["{} {}".format(*pair) for pair in sorted(refused.items())]
-    return NO_AGENT + numbered_list(lines) if lines else "the inventory has no agent"
+    return NO_AGENT + shortened_list(lines) if lines else "the inventory has no agent"
 
 
 def _shortfall(
@@ -295,7 +295,7 @@ def _shortfall(
     # of the network of a session that grows.
     unsaid = (_UNDESIGNATED,) if demand.placed else ()
     refusals = [(name, reason) for name, reason in sorted(refused.items()) if "resource group" not in reason]
-    return numbered_list([*lines, *(f"{name} {reason}" for name, reason in refusals if reason not in unsaid)])
+    return shortened_list([*lines, *(f"{name} {reason}" for name, reason in refusals if reason not in unsaid)])
 
 
 def _apart(demand: Demand, agents: Sequence[AgentStatus], room: Mapping[str, int]) -> str:
@@ -316,7 +316,7 @@ def _apart(demand: Demand, agents: Sequence[AgentStatus], room: Mapping[str, int
     return f"the agents are not in one Swarm ({found}): provision_agents.yml joins them"
 
 
-def numbered_list(lines: Sequence[str]) -> str:
+def shortened_list(lines: Sequence[str]) -> str:
     return shorten_list(lines, _SHOWN_REASONS, "; ")
 
 

@@ -26,9 +26,9 @@ from .placement import (
     compatibility_key,
     excluded,
     free_of,
-    numbered_list,
     refusal,
     room_for,
+    shortened_list,
     shortfall_of,
 )
 from .placement import place as place_alike
@@ -138,7 +138,7 @@ def _on_one(
     if names:
         return found[min(names, key=lambda name: best_fit_key(free[name], 0))]
     remedy = "no agent can hold all roles: session_cluster_mode multi-node places them on several"
-    return Shortfall(f"{remedy} ({numbered_list(reasons)})" if reasons else remedy)
+    return Shortfall(f"{remedy} ({shortened_list(reasons)})" if reasons else remedy)
 
 
 def _across(demand: Demand, agents: Sequence[AgentStatus], free: Free) -> Placement | Shortfall:

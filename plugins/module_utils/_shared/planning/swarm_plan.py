@@ -149,7 +149,7 @@ def _refusal(node: Node, lead: Node, cluster: str, managed: Collection[str]) -> 
 def _under_two_names(nodes: Sequence[Node]) -> Dict[str, str]:
     """Each further name of an engine, with the reason why it is refused."""
     groups = names_of_one_engine((node.name, node.identity) for node in nodes)
-    return {name: "%s: %s." % (name, one_engine(names)) for names in groups for name in names[1:]}
+    return {name: "%s: %s: %s." % (name, *one_engine(names)) for names in groups for name in names[1:]}
 
 
 def _moved(nodes: Sequence[Node], lead: Node) -> List[Node]:
