@@ -27,7 +27,7 @@ from .._hosts import direct_call
 from .._hosts.conductor import Play
 from .._hosts.connection import OtherHosts
 from .deployment import image_is_settled, is_permitted
-from .placed import Launch
+from .launch_spec import Launch
 
 ARCHIVE, PREFIX = "image.tar", "image-"
 CONTROLLER = "localhost"

@@ -23,9 +23,9 @@ from .apps import added_apps, restart_apps
 from .batch import run_command
 from .deployment import network_host, network_patience, unreachable_agents
 from .images import ImageTarget, check_exist, distribute
+from .launch_spec import Launch, LaunchSpec
 from .losses import clean_up
 from .place import place_session, show_place
-from .placed import Launch, LaunchSpec
 from .record import record_running, record_session
 from .reports import Exclusions, RecentReports, Reports, collect_reports
 from .start import await_apps, create_containers, restore_files, start_containers, stop_containers

@@ -32,7 +32,7 @@ from .._settings.settings import KEPT
 from .._variables.templates import render_environment
 from .agreement import check_agreement
 from .deployment import lease_seconds
-from .placed import Launch, LaunchSpec
+from .launch_spec import Launch, LaunchSpec
 from .record import keep_result, record_session
 from .reports import Exclusions, Reports, collect_reports
 

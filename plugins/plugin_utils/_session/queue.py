@@ -23,8 +23,8 @@ from .._hosts.conductor import Play
 from .._hosts.holder import has_exited, lease_owner, login
 from .._variables.request_variables import checked_variables
 from .launch import launch
+from .launch_spec import LaunchSpec
 from .losses import clean_up, fence_nodes
-from .placed import LaunchSpec
 from .reports import RecentReports, Reports, collect_reports, read_list, write_metrics
 from .session_file import checked_sessions
 from .terminate import remove, terminate

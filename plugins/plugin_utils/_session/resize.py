@@ -19,7 +19,7 @@ from .._client.request_cache import KeptRequests
 from .._client.session_dir import Artifacts
 from .._hosts.conductor import Play
 from .._variables.templates import render_environment
-from .placed import Launch
+from .launch_spec import Launch
 from .session_file import running_session
 
 

@@ -25,8 +25,8 @@ from .._variables.request_variables import checked_variables
 from .apps import restart_apps
 from .devcontainer import of_devcontainer
 from .launch import LaunchResult, launch
+from .launch_spec import Launch, LaunchSpec
 from .place import UNGUARDED
-from .placed import Launch, LaunchSpec
 from .reports import RecentReports, Reports, collect_reports
 from .resize import asked_again, size_change
 from .session_file import like, running_session

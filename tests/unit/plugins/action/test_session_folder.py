@@ -28,8 +28,8 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._client.session_di
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.conductor import Play
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import place as placing
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import queue
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import LaunchSpec
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.place import place_session
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import LaunchSpec
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.record import keep_result
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Exclusions, Reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.start import restore_files

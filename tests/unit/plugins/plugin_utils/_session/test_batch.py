@@ -14,7 +14,7 @@ from samples import decision, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import SessionError
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch import run_to_the_end
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import Launch, LaunchSpec
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import Launch, LaunchSpec
 
 
 def test_the_end_after_a_command_is_about_its_own_session(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._session.images im
     check_exist,
     distribute,
 )
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import Launch, LaunchSpec
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import Launch, LaunchSpec
 
 NAME = "train:2"
 

@@ -34,8 +34,8 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._client.request_ca
 from ansible_collections.cluster.compute.plugins.plugin_utils._client.session_dir import Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.holder import _machine
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import place as placing
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import Launch, LaunchSpec
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.place import place_session, show_place
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import Launch, LaunchSpec
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Exclusions, Reports
 
 ASKED = request(cluster_size=2, environment={"A": "<% rank %>"})

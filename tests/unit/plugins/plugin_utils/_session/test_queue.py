@@ -23,7 +23,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.holder impo
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import queue
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import reports as reporting
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch import LaunchResult
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import Launch
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import Launch
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.queue import follow_up, make_pass
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Reports
 

@@ -30,7 +30,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._client.session_di
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import launch as launching
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import place as placing
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch import launch
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import LaunchSpec
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import LaunchSpec
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.resize import asked_again
 

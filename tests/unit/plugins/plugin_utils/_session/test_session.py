@@ -17,7 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.codec impo
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.conductor import StepError
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import session
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.placed import Launch, LaunchSpec
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import Launch, LaunchSpec
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.session import launch_session, terminate_session
 
 # What a host reports: it lacks the image of an environment, has it, is no agent yet, or has no connection.
