@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import re
 import uuid
-from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Tuple
 
 from .codec import digest
 from .constants import CONFIG_FOLDER
@@ -180,8 +180,6 @@ def container_id(session_id: str, hostname: str) -> str:
 
 # In these lists of directories, an empty entry means the directories of the system. In others, it means the working directory.
 COLON_IS_SYSTEM = ("MANPATH", "INFOPATH", "TEXINPUTS", "BIBINPUTS", "BSTINPUTS")
-# What a shell would replace in a list of folders.
-_REFERENCE = re.compile(r"\$+[A-Za-z_][A-Za-z0-9_]*|\$\{[^}]*\}|(?:^|(?<=:))~(?=/|:|$)")
 
 # Variables that extend themselves, as in C(PATH: "/opt/tool/bin:$PATH"): they refer to the same name in what lies below them.
 
@@ -238,32 +236,3 @@ def parts_of(name: str, text: str) -> List[str]:
     # A separator that is there only beside a value goes without one in any case.
     plain = re.sub(rf"\$\{{{own}:?\+(:?){reference}(:?)\}}", rf"\1${{{name}}}\2", text)
     return re.split(reference, plain)
-
-
-def unexpanded_paths(values: Mapping[str, Any]) -> str:
-    """A warning of lists of folders with references that no shell replaces; empty without any.
-
-    >>> unexpanded_paths({"session_environment": {"PATH": "$HOME/bin:$PATH", "PROMPT": "$PWD"}})[:57]
-    'session_environment: PATH: $HOME is passed on as it is: a'
-    """
-    found = [f"{where}: {name}: {word}" for where, name, word in _references(values)]
-    message = (
-        "%s is passed on as it is: a value can refer to the variable of its own name alone, as in "
-        'PATH: "/opt/tool/bin:$PATH"; write the folder itself.'
-    )
-    return message % ", ".join(found) if found else ""
-
-
-def _references(values: Mapping[str, Any], above: str = "") -> Iterator[Tuple[str, str, str]]:
-    """Return what in variables like PATH looks like a reference, after those that are replaced."""
-    for key, value in values.items():
-        own = str(key) if above else str(key).replace("session_", "", 1)
-        if own == "environment" and isinstance(value, Mapping):
-            for name, text in value.items():
-                rest = (
-                    "".join(parts_of(str(name), text)) if str(name).endswith("PATH") and isinstance(text, str) else ""
-                )
-                yield from ((f"{above}{key}", str(name), word) for word in _REFERENCE.findall(rest))
-        elif own in ("roles", "apps") and isinstance(value, (list, tuple)):
-            for one in (entry for entry in value if isinstance(entry, Mapping)):
-                yield from _references(one, f"{above}{key}: {one.get('name')}: ")

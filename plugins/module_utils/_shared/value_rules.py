@@ -112,39 +112,6 @@ def with_line_ends(script: str) -> str:
     return "\n".join([*(line[:-1] for line in lines), last[:-1] if last.endswith("\r") else last])
 
 
-# Variables and options that are scripts.
-_SCRIPTS = ("bootstrap", "command", "exec_command", "ready")
-
-
-def windows_scripts(values: Mapping[str, Any]) -> str:
-    """A warning of the scripts that were written on Windows; empty without any.
-
-    >>> windows_scripts({"session_bootstrap": "cd /tmp\\r\\nls", "session_command": "ls"})
-    'session_bootstrap: Windows line endings are removed before a script runs; save it with Unix line endings.'
-    """
-    scripts = [(name, text, with_line_ends(text)) for name, text in _scripts(values)]
-    changed = [name for name, text, ours in scripts if ours != text]
-    mixed = [name for name, _text, ours in scripts if "\r\n" in ours]
-    warnings = [
-        (changed, "Windows line endings are removed before a script runs; save it with Unix line endings."),
-        (
-            mixed,
-            "only some lines end with CR, which a shell takes as a part of their last word; remove it with tr -d '\\r'.",
-        ),
-    ]
-    return " ".join(f"{', '.join(names)}: {text}" for names, text in warnings if names)
-
-
-def _scripts(values: Mapping[str, Any], where: str = "") -> Iterator[Tuple[str, str]]:
-    for name, value in values.items():
-        own = str(name).replace("session_", "", 1) if not where else str(name)
-        if own in _SCRIPTS and isinstance(value, str):
-            yield f"{where}{name}", value
-        elif own in ("roles", "apps") and isinstance(value, (list, tuple)):
-            for entry in (one for one in value if isinstance(one, Mapping)):
-                yield from _scripts(entry, f"{where}{name}: {entry.get('name')}: ")
-
-
 def check_image(variable: str, value: Any) -> str:
     if not isinstance(value, str) or not _IMAGE.fullmatch(value):
         raise InputError(variable, value, "must be an image reference, as in registry/name:tag or name@sha256:…")

@@ -16,7 +16,7 @@ from jinja2 import __version__ as jinja_version
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.plan import App
 from ...module_utils._shared.errors import ComputeError, InputError, escape_control
-from ...module_utils._shared.names import check_owner, check_session_name, random_name, unexpanded_paths
+from ...module_utils._shared.names import check_owner, check_session_name, random_name
 from ...module_utils._shared.planning import catalogue
 from ...module_utils._shared.planning.allocation import checked_folders
 from ...module_utils._shared.planning.app_rules import check_apps
@@ -26,7 +26,6 @@ from ...module_utils._shared.planning.request_checks import check_request, check
 from ...module_utils._shared.planning.rules import is_name_pattern
 from ...module_utils._shared.planning.secret_rules import SECRETS
 from ...module_utils._shared.planning.variable import APPS, ENVIRONMENTS, LAUNCH, LIST, TERMINATE, from_text
-from ...module_utils._shared.value_rules import windows_scripts
 from .._client import last_check, shared_config
 from .._client.secret_values import plain_secrets, read_secrets
 from .._client.shell import Shell
@@ -38,6 +37,7 @@ from .._settings.session_files import extra_files
 from .._settings.settings import check_variables, read_by, with_preset
 from .devcontainer import VARIABLE as DEVCONTAINER
 from .templates import check_environment
+from .value_warnings import unexpanded_paths, windows_scripts
 
 # The entry points that need the name of a session.
 _NEEDS_NAME = next(one.required_by for one in REQUEST_VARIABLES if one.full_name == "session_name")

@@ -13,13 +13,9 @@ from samples import request
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.app_files import _exports
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import App
-from ansible_collections.cluster.compute.plugins.module_utils._shared.names import (
-    expanded,
-    merged_environment,
-    unexpanded_paths,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._shared.value_rules import windows_scripts
+from ansible_collections.cluster.compute.plugins.module_utils._shared.names import expanded, merged_environment
 from ansible_collections.cluster.compute.plugins.plugin_utils._variables.templates import _of_parts
+from ansible_collections.cluster.compute.plugins.plugin_utils._variables.value_warnings import windows_scripts
 
 CRLF = "#!/bin/bash\r\ncd /tmp\r\nls\r\n"
 LF = "#!/bin/bash\ncd /tmp\nls\n"
@@ -64,18 +60,6 @@ def test_other_line_ends_and_marks(script: str, kept: str) -> None:
     assert bool(windows_scripts({"session_bootstrap": script})) == (kept != script)
 
 
-def test_one_warning_names_all_of_them() -> None:
-    values = {
-        "session_bootstrap": CRLF,
-        "session_command": LF,
-        "session_roles": [{"name": "sub", "command": CRLF}],
-        "session_apps": ["lab", {"name": "web", "command": CRLF}],
-    }
-    message = "Windows line endings are removed before a script runs; save it with Unix line endings."
-    names = "session_bootstrap, session_roles: sub: command, session_apps: web: command"
-    assert windows_scripts(values) == f"{names}: {message}"
-
-
 def test_a_variable_of_a_role_extends_the_one_of_the_session() -> None:
     asked = request(
         environment={"PATH": "/session:$PATH"}, roles=[{"name": "sub", "environment": {"PATH": "/role:$PATH"}}]
@@ -106,16 +90,3 @@ def test_a_variable_extends_what_lies_below_it(name: str, text: str, with_value:
         script = _exports({name: text}) + f'echo "${name}"'
         done = subprocess.run(["/bin/sh", "-c", script], env={name: given}, check=False, capture_output=True, text=True)
         assert done.stdout == wanted + "\n"
-
-
-def test_a_warning_names_references_that_no_shell_replaces() -> None:
-    values = {
-        "session_environment": {"PATH": "$HOME/bin:$PATH", "PROMPT": "$PWD", "MANPATH": "/x:$MANPATH"},
-        "session_roles": [{"name": "sub", "environment": {"PYTHONPATH": "~/lib:/a~/b"}}],
-        "session_apps": ["lab", {"name": "web", "environment": {"LD_LIBRARY_PATH": "${CUDA}/lib:$$LD_LIBRARY_PATH"}}],
-    }
-    assert unexpanded_paths(values).startswith(
-        "session_environment: PATH: $HOME, session_roles: sub: environment: PYTHONPATH: ~, session_apps: web: environment: "
-        "LD_LIBRARY_PATH: ${CUDA}, session_apps: web: environment: LD_LIBRARY_PATH: $$LD_LIBRARY_PATH is passed on as it is: "
-    )
-    assert unexpanded_paths({"environment": {"PATH": "/x:$PATH"}, "roles": [], "apps": None}) == ""
