@@ -112,7 +112,7 @@ agent:
       contains:
         version: {description: The version of the engine., type: str}
         api: {description: The version of its API., type: str}
-        identity: {description: The ID of the network C(bridge), which no two engines share; empty if it is not known., type: str}
+        identity: {description: "The ID of the network C(bridge), which no two engines share; empty if it is not known.", type: str}
         rootless: {description: Whether the engine runs without root., type: bool}
         swarm: {description: "Its Swarm membership, as C(docs/contracts.md) describes it.", type: dict}
     limits:
