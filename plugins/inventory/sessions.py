@@ -67,6 +67,7 @@ from ansible.utils.unsafe_proxy import wrap_var
 
 from ..module_utils._shared.constants import HOST, SSH_PORT
 from ..module_utils._shared.documents import validation
+from ..module_utils._shared.documents.session_json import SessionDocument
 from ..module_utils._shared.documents.topology import role_of
 from ..module_utils._shared.errors import ComputeError
 from ..plugin_utils._client.session_dir import DOCUMENT, Artifacts
@@ -93,9 +94,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
         for name in wanted or sorted(found):
             self._add_session(found[name], os.path.join(base, name))
 
-    def _add_session(self, document: Dict[str, Any], folder: str) -> None:
-        session = document["session"]
-        group = self.inventory.add_group(self._sanitize_group_name("session_" + session["name"]))
+    def _add_session(self, document: SessionDocument, folder: str) -> None:
+        group = self.inventory.add_group(self._sanitize_group_name("session_" + document.session.name))
         for host, own in _hosts(document, folder):
             variables = _unevaluated(own)
             self.inventory.add_host(host, group=group)
@@ -109,23 +109,23 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
             self._add_host_to_keyed_groups(self.get_option("keyed_groups"), variables, host, strict)
 
 
-def _hosts(document: Dict[str, Any], folder: str) -> Iterator[Any]:
-    session = document["session"]
+def _hosts(document: SessionDocument, folder: str) -> Iterator[Any]:
+    session = document.session
     # The port of main1, which all containers have on the network of the hosts. Ansible's own setting would be that of other hosts.
-    port = {app.get("name"): app.get("port") for app in document.get("apps", ())}.get("ssh")
-    inner = port if document.get("network", {}).get("driver") == HOST else SSH_PORT
-    for number, container in enumerate(document["containers"]):
-        hostname = container["hostname"]
-        mine = dict(container, session=session["name"], owner=session["owner"], role=role_of(hostname))
+    port = {app.name: app.port for app in document.apps}.get("ssh")
+    inner = port if document.network.driver == HOST else SSH_PORT
+    for number, container in enumerate(document.containers):
+        hostname = container.hostname
+        mine = dict(container.to_json(), session=session.name, owner=session.owner, role=role_of(hostname))
         yield (
-            f"{session['name']}.{hostname}",
+            f"{session.name}.{hostname}",
             {
                 "ansible_host": hostname,
                 "ansible_port": inner if number else port,
-                "ansible_user": session["user"]["name"],
+                "ansible_user": session.user.name,
                 # The session's configuration has the address, the keys and the jump host. A home may have a space.
                 "ansible_ssh_common_args": "-F " + shlex.quote(os.path.join(folder, "ssh_config")),
-                "ansible_control_path": _control_path(session["id"], hostname),
+                "ansible_control_path": _control_path(session.id, hostname),
                 "cluster_compute": mine,
             },
         )
@@ -139,7 +139,7 @@ def _control_path(session_id: str, hostname: str) -> str:
     return "%(directory)s/" + hashlib.sha256((f"{session_id} {hostname}").encode()).hexdigest()[:12]
 
 
-def _documents(base: str, wanted: List[str]) -> Dict[str, Any]:
+def _documents(base: str, wanted: List[str]) -> Dict[str, SessionDocument]:
     """The document of each session that runs and is wanted, by name: without names, of all sessions of this user."""
     # A name with a dot is a directory of the controller's own, such as that of its requests.
     listed = [name for name in os.listdir(base) if not name.startswith(".")] if os.path.isdir(base) else []

@@ -26,6 +26,7 @@ READERS = {
     ("Plan", "from_json"),
     ("AgentStatus", "from_json"),
     ("Session", "from_json"),
+    ("SessionDocument", "from_json"),
 }
 # Files and texts that this controller, its user or the same run has written.
 OWN = {

@@ -65,6 +65,8 @@ def _readers(kind: type) -> Dict[str, Callable[[Any], Any]]:
 def _reader(hint: Any) -> Callable[[Any], Any]:
     """The function that reads a value of a type. Python 3.8 cannot evaluate ``int | None``: a document has ``Optional[int]``."""
     origin = getattr(hint, "__origin__", None)
+    if hint is Any:
+        return lambda value: value
     if origin is tuple:
         part = _reader(hint.__args__[0])
         return lambda value: tuple(map(part, value or ()))

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, List, Mapping, Sequence, Tuple
+from typing import List, Sequence, Tuple
 
 from ...module_utils._shared.codec import Json, subset
+from ...module_utils._shared.documents.session_json import SessionDocument
 from ...module_utils._shared.errors import InputError, shorten_list, visible_lines
 
 GROUPED = "grouped"
@@ -69,12 +70,12 @@ def worst(answers: Sequence[Answer]) -> int:
     return max((answer.code for answer in answers), default=0)
 
 
-def chosen(document: Mapping[str, Any], wanted: Sequence[str], variable: str) -> Tuple[str, ...]:
+def chosen(document: SessionDocument, wanted: Sequence[str], variable: str) -> Tuple[str, ...]:
     """The hostnames of ``session.json`` that are wanted, in rank order; all of them if none is named."""
-    known = [str(container["hostname"]) for container in document["containers"]]
+    known = [container.hostname for container in document.containers]
     unknown = [name for name in wanted if name not in known]
     if unknown:
-        rule = f"session {document['session']['name']} has no such container, only {shorten_list(known, _MOST)}"
+        rule = f"session {document.session.name} has no such container, only {shorten_list(known, _MOST)}"
         raise InputError(variable, ", ".join(unknown), rule)
     return tuple(name for name in known if not wanted or name in wanted)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import List, Mapping, Sequence
 
-from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.plan import Plan
+from ...module_utils._shared.documents.session_json import SessionApp
 from ...module_utils._shared.documents.topology import kept_apps
 from ...module_utils._shared.errors import ComputeError
 from ...module_utils._shared.names import local_port
@@ -37,19 +37,19 @@ def urls_text(plan: Plan, identity: Identity, address: str, former: Sequence[str
     return "".join([*lines.values(), *former])
 
 
-def added(plan: Plan, artifacts: Artifacts) -> List[Json]:
+def added(plan: Plan, artifacts: Artifacts) -> List[SessionApp]:
     """The entries of C(session.json) for the apps that main1 has got since its launch; none of a damaged document."""
     launched = [port.name for port in plan.main.ports]
     with suppress(ComputeError):
         path = f"{artifacts.folder}/{DOCUMENT}"
-        entries = validation.session_document(artifacts.read(DOCUMENT) or b"", path)["apps"]
-        return [one for one in entries if one["name"] not in launched and one.get("container", MAIN) == MAIN]
+        entries = validation.session_document(artifacts.read(DOCUMENT) or b"", path).apps
+        return [one for one in entries if one.name not in launched and one.hostname == MAIN]
     return []
 
 
 def added_lines(plan: Plan, artifacts: Artifacts) -> List[str]:
     """The lines of these apps in the file."""
-    names = {one["name"] for one in added(plan, artifacts)}
+    names = {one.name for one in added(plan, artifacts)}
     return [one for one in _lines(artifacts) if one.partition(" ")[0] in names]
 
 

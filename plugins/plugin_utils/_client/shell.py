@@ -15,7 +15,6 @@ import time
 from contextlib import suppress
 from typing import IO, Any, List, Sequence
 
-from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import CONFIG_FOLDER, RUNTIME_PATH
 from ...module_utils._shared.documents import validation
 from ...module_utils._shared.errors import ComputeError, InputError, NotLaunchedError, visible_lines
@@ -61,7 +60,7 @@ class Shell:
             )
             raise NotLaunchedError("session_name", name, rule % folder.folder)
         self.config = os.path.join(folder.folder, "ssh_config")
-        self.document: Json = validation.session_document(content, folder.folder + "/session.json")
+        self.document = validation.session_document(content, folder.folder + "/session.json")
 
     def command(self, host: str, script: str) -> List[str]:
         """The command line of ssh for a script of the user's shell."""

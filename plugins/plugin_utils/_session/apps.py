@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, List, Mapping, Sequence, Tuple
 
 from ...module_utils._agent.ssh.app_files import running
 from ...module_utils._shared.codec import Json, sealed, subset
 from ...module_utils._shared.documents.plan import App, Plan
+from ...module_utils._shared.documents.session_json import SessionApp, SessionContainer, SessionDocument, tunnel
 from ...module_utils._shared.documents.topology import kept_apps
 from ...module_utils._shared.errors import ComputeError, InputError, StateError
 from ...module_utils._shared.names import local_port
-from ...module_utils._shared.text.summaries import tunnel, tunnel_entry
 from .._client import app_urls
 from .._client.keys import Identity
 from .._client.session_dir import DOCUMENT, Artifacts
@@ -38,40 +38,39 @@ def change_apps(play: Play, name: str, params: Json, agents: Mapping[str, str] |
     ``agents`` has the agent of each container, if another controller may have moved them since C(session.json) was written.
     """
     artifacts, document = Artifacts(play.artifacts, name), _document(play, name, agents or {})
-    identity = artifacts.known_identity(str(document["session"]["id"]), name)
+    identity = artifacts.known_identity(document.session.id, name)
     parts = _parts(document, params)
     apps = running([App.from_json(app) for app in params.get("apps") or ()])
-    _check_policy(play, str(document["session"]["owner"]), apps, params)
+    _check_policy(play, document.session.owner, apps, params)
     own = {
         "tokens": sealed({app.name: identity.app_token(app.name) for app in apps}),
-        "user": {key: document["session"]["user"][key] for key in ("uid", "gid")},
+        "user": subset(document.session.user, "uid", "gid"),
     }
     with play.phase("apps"):
         result = _on_each(play, name, parts, own)
     if not play.check:
         # Another command may have changed other apps meanwhile, or launched a session of this name.
-        known, document = document["session"]["id"], _document(play, name, agents or {})
-        if document["session"]["id"] != known:
+        known, document = document.session.id, _document(play, name, agents or {})
+        if document.session.id != known:
             raise StateError(f"Session {name} was replaced by another session of this name; run the command again.")
         removed = [str(one) for one in params.get("remove") or ()]
         relays = {relay["name"]: relay for relay in result["relays"]}
         # A port that was published at the launch stays published.
-        kept = [one for one in document["apps"] if one["name"] not in removed or (one["port"] and not one.get("relay"))]
-        document = _keep(
-            artifacts, {**document, "apps": kept}, apps, relays, play.address_of(document["containers"][0]["agent"])
-        )
+        kept = tuple(one for one in document.apps if one.name not in removed or (one.port and not one.relay))
+        address = play.address_of(document.containers[0].agent)
+        document = _keep(artifacts, replace(document, apps=kept), apps, relays, address)
         _keep_urls(artifacts, document, apps, removed, identity)
     return {**result, "lines": _lines(result["apps"], document)}
 
 
-def _document(play: Play, name: str, agents: Mapping[str, str]) -> Json:
+def _document(play: Play, name: str, agents: Mapping[str, str]) -> SessionDocument:
     """C(session.json), with the agents on which the containers are now."""
     document = Shell(play.artifacts, name).document
-    moved = [{**one, "agent": agents.get(one["hostname"], one["agent"])} for one in document["containers"]]
-    return {**document, "containers": moved}
+    moved = (replace(one, agent=agents.get(one.hostname, one.agent)) for one in document.containers)
+    return replace(document, containers=tuple(moved))
 
 
-def added_apps(play: Play, plan: Plan, listed: Plan) -> List[Json]:
+def added_apps(play: Play, plan: Plan, listed: Plan) -> List[SessionApp]:
     """The entries of C(session.json) for the apps that main1 has got since its launch. Removes the URLs of apps that are gone.
 
     An app of main1 is gone if main1 no longer lists it. An app of a role is gone if C(listed) does not have it.
@@ -80,7 +79,7 @@ def added_apps(play: Play, plan: Plan, listed: Plan) -> List[Json]:
     """
     artifacts = Artifacts(play.artifacts, plan.session.name)
     added = app_urls.added(plan, artifacts)
-    names = [str(one["name"]) for one in added] + [app.name for app in running(plan.session.apps)]
+    names = [one.name for one in added] + [app.name for app in running(plan.session.apps)]
     options = {"session": plan.session.id, "user": subset(plan.session.user, "uid", "gid"), "tokens": sealed({})}
     try:
         found = play.on(plan.main.agent, "apps.change", options) if names else {"apps": [], "relays": []}
@@ -88,21 +87,17 @@ def added_apps(play: Play, plan: Plan, listed: Plan) -> List[Json]:
         found = {"apps": [{"name": name} for name in names], "relays": []}
     there = {app["name"] for app in found["apps"]}
     relays = [(relay["name"], relay["port"]) for relay in found["relays"]]
-    kept = [
-        one for one in added if one["name"] in there and (not one.get("relay") or (one["name"], one["port"]) in relays)
-    ]
-    staying = {one["name"] for one in kept} | {
-        app.name for one, app in kept_apps(listed) if one.rank or app.name in there
-    }
+    kept = [one for one in added if one.name in there and (not one.relay or (one.name, one.port) in relays)]
+    staying = {one.name for one in kept} | {app.name for one, app in kept_apps(listed) if one.rank or app.name in there}
     gone = [name for name in (*names, *(app.name for _one, app in kept_apps(plan))) if name not in staying]
     if gone:
         app_urls.change_apps(artifacts, {}, gone)
     return kept
 
 
-def _parts(document: Json, params: Json) -> List[Tuple[Json, Json]]:
+def _parts(document: SessionDocument, params: Json) -> List[Tuple[SessionContainer, Json]]:
     """The containers whose apps change, or all that have apps, each with its share of the parameters. An unknown app is main1's."""
-    homes = {entry["name"]: entry.get("container", _MAIN) for entry in document["apps"]}
+    homes = {app.name: app.hostname for app in document.apps}
 
     def share(hostname: str) -> Json:
         wanted = {key: params.get(key) or () for key in _SHARED}
@@ -111,23 +106,23 @@ def _parts(document: Json, params: Json) -> List[Tuple[Json, Json]]:
     for app in params.get("apps") or ():
         if homes.get(app["name"], _MAIN) != _MAIN:
             raise InputError("session_apps", app["name"], f"must be another name: {homes[app['name']]} has this app")
-    shares = [(container, share(container["hostname"])) for container in document["containers"]]
-    with_apps = [pair for pair in shares if pair[0]["hostname"] in (_MAIN, *homes.values())]
+    shares = [(container, share(container.hostname)) for container in document.containers]
+    with_apps = [pair for pair in shares if pair[0].hostname in (_MAIN, *homes.values())]
     chosen = [pair for pair in shares if any(pair[1].values())] or with_apps
-    return [(container, {**params, **own, "hostname": container["hostname"]}) for container, own in chosen]
+    return [(container, {**params, **own, "hostname": container.hostname}) for container, own in chosen]
 
 
 def _name(app: Any) -> str:
     return str(app["name"] if isinstance(app, Mapping) else app)
 
 
-def _on_each(play: Play, session: str, parts: List[Tuple[Json, Json]], common: Json) -> Json:
+def _on_each(play: Play, session: str, parts: List[Tuple[SessionContainer, Json]], common: Json) -> Json:
     """Change the apps of these containers, each with its part of the parameters; the results as one."""
     for container, _part in parts:
-        if container["agent"] not in play.names:
-            rule = f"{container['hostname']} is on {container['agent']}, which this inventory does not have"
+        if container.agent not in play.names:
+            rule = f"{container.hostname} is on {container.agent}, which this inventory does not have"
             raise InputError("session_name", session, rule)
-    results = [play.on(container["agent"], "apps.change", {**part, **common}) for container, part in parts]
+    results = [play.on(container.agent, "apps.change", {**part, **common}) for container, part in parts]
     # Containers on one agent have the same relays there.
     relays = {relay["name"]: relay for one in results for relay in one["relays"]}
     apps = [app for one in results for app in one["apps"]]
@@ -142,40 +137,40 @@ def _check_policy(play: Play, owner: str, apps: List[App], params: Json) -> None
         play.on_head("store.check_relays", wanted)
 
 
-def _keep(artifacts: Artifacts, document: Json, apps: List[App], relays: Mapping[str, Json], agent: str) -> Json:
+def _keep(
+    artifacts: Artifacts, document: SessionDocument, apps: List[App], relays: Mapping[str, Json], agent: str
+) -> SessionDocument:
     """Write ``session.json``, with an entry for each app. ``agent`` is where the controller reaches the relays."""
-    known = {entry["name"]: entry for entry in document["apps"]}
+    known = {entry.name: entry for entry in document.apps}
     for app in apps:
         relay = relays.get(app.name)
         if relay:
             where = app_urls.LOOPBACK if relay["host_ip"].startswith("127.") else agent
             way = tunnel(artifacts.folder, relay["port"], app.port)
-            known[app.name] = {"name": app.name, "address": where, "port": relay["port"], "tunnel": way, "relay": True}
-        elif app.name not in known or known[app.name].get("relay"):
-            known[app.name] = tunnel_entry(document["session"]["id"], app, artifacts.folder)
-    changed = {**document, "apps": list(known.values())}
-    artifacts.write_json(DOCUMENT, changed)
+            known[app.name] = SessionApp(app.name, where, relay["port"], way, relay=True)
+        elif app.name not in known or known[app.name].relay:
+            known[app.name] = SessionApp.tunneled(document.session.id, app, artifacts.folder)
+    changed = replace(document, apps=tuple(known.values()))
+    artifacts.write_json(DOCUMENT, changed.to_json())
     return changed
 
 
-def _keep_urls(artifacts: Artifacts, document: Json, apps: List[App], removed: List[str], identity: Identity) -> None:
-    known = {entry["name"]: entry for entry in document["apps"]}
+def _keep_urls(
+    artifacts: Artifacts, document: SessionDocument, apps: List[App], removed: List[str], identity: Identity
+) -> None:
+    known = {entry.name: entry for entry in document.apps}
     urls = {}
     for app in apps:
         entry = known[app.name]
-        address = entry["address"] if app.public and entry["port"] else app_urls.LOOPBACK
-        port = entry["port"] or local_port(identity.session, app.name)
+        address = (entry.address or "") if app.public and entry.port else app_urls.LOOPBACK
+        port = entry.port or local_port(identity.session, app.name)
         urls[app.name] = app.access(address, port, identity.app_token(app.name))
     app_urls.change_apps(artifacts, urls, removed)
 
 
-def _lines(apps: List[Json], document: Json) -> List[str]:
-    tunnels = {entry["name"]: entry["tunnel"] for entry in document["apps"] if entry.get("tunnel")}
-    relays = {
-        entry["name"]: ", published by a relay at port %d" % entry["port"]
-        for entry in document["apps"]
-        if entry.get("relay")
-    }
+def _lines(apps: List[Json], document: SessionDocument) -> List[str]:
+    tunnels = {entry.name: entry.tunnel for entry in document.apps if entry.tunnel}
+    relays = {entry.name: f", published by a relay at port {entry.port}" for entry in document.apps if entry.relay}
     lines = [f"App {app['name']}: {app['state']}{relays.get(app['name'], '')}" for app in apps]
     reached = [f"  {tunnels[app['name']]}" for app in apps if app["name"] in tunnels]
     hint = [

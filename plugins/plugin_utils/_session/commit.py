@@ -26,10 +26,10 @@ def commit_container(play: Play, settings: Json) -> Json:
             raise InputError(_VARIABLE, "", "must be given, as in -e session_commit_image=team/train:2")
         document = Shell(play.artifacts, name).document
         [host] = chosen(document, [settings["session_commit_container"]], "session_commit_container")
-        session, owner = str(document["session"]["id"]), str(document["session"]["owner"])
+        session, owner = document.session.id, document.session.owner
         if play.owner not in ("", owner):
             raise InputError("session_owner", play.owner, f"is not the owner of session {name}, who is {owner}")
-        agent = next(str(one["agent"]) for one in document["containers"] if one["hostname"] == host)
+        agent = next(one.agent for one in document.containers if one.hostname == host)
         if agent not in play.names:
             raise InputError("session_name", name, f"{host} is on {agent}, which this inventory does not have")
         play.on_head("store.check_commit", {"session": session, "owner": owner, "image": image})

@@ -14,8 +14,9 @@ from ...module_utils._shared import states
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.plan import Plan
+from ...module_utils._shared.documents.session_json import SessionApp, SessionDocument
 from ...module_utils._shared.errors import ComputeError
-from ...module_utils._shared.text.summaries import session_document
+from ...module_utils._shared.text.summaries import session_apps
 from .._client import shared_config
 from .._client.request_cache import KeptRequests, StaleSessionDirs
 from .._client.session_dir import DOCUMENT, Artifacts
@@ -51,19 +52,19 @@ def keep_result(artifacts: Artifacts, result: str, reason: str) -> None:
     """Write the result of the batch command into C(session.json), if it can be read; empty while the command runs."""
     document = kept_document(artifacts)
     if document:
-        artifacts.write_json(DOCUMENT, {**document, "command": {"result": result, "reason": reason}})
+        artifacts.write_json(DOCUMENT, document.with_result(result, reason).to_json())
 
 
-def kept_document(artifacts: Artifacts) -> Json:
-    """Return what C(session.json) has; empty if it is missing or damaged, so that the next launch writes it."""
+def kept_document(artifacts: Artifacts) -> SessionDocument | None:
+    """Return what C(session.json) has; None if it is missing or damaged, so that the next launch writes it."""
     content = artifacts.read(DOCUMENT) or b""
     try:
         return validation.session_document(content, artifacts.folder)
     except ComputeError:
-        return {}
+        return None
 
 
-def record_running(play: Play, plan: Plan, session: Json, added: Sequence[Json]) -> str:
+def record_running(play: Play, plan: Plan, session: Json, added: Sequence[SessionApp]) -> str:
     """Record that a session runs, with its files and the ``added`` apps that the plan lacks. Returns where the time went.
 
     Its files are written before: nothing that can fail, such as a full disk, comes after the record, when the launch is not undone.
@@ -81,11 +82,11 @@ def record_running(play: Play, plan: Plan, session: Json, added: Sequence[Json])
     return trace.explanation(entries, plan)
 
 
-def _write_files(play: Play, plan: Plan, session: Json, added: Sequence[Json]) -> None:
+def _write_files(play: Play, plan: Plan, session: Json, added: Sequence[SessionApp]) -> None:
     artifacts = Artifacts(play.artifacts, plan.session.name)
     timings = {**{phase.timing: 0.0 for phase in PHASES.values() if phase.timing}, **play.timings}
-    document = session_document(plan, session, play.address_of(plan.main.agent), timings, artifacts.folder)
-    artifacts.write_json(DOCUMENT, {**document, "apps": [*document["apps"], *added]})
+    apps = [*session_apps(plan, play.address_of(plan.main.agent), artifacts.folder), *added]
+    artifacts.write_json(DOCUMENT, SessionDocument.of_plan(plan, session, apps, timings).to_json())
     entries = trace.trace_document(trace.notes())
     artifacts.write(trace.NAME, json.dumps(entries, separators=(",", ":")).encode())
 

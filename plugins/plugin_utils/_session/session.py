@@ -85,7 +85,8 @@ def _document(play: Play, launched: LaunchResult) -> Json:
         return {}
     artifacts = Artifacts(play.artifacts, launched.placed.plan.session.name)
     content = artifacts.read(DOCUMENT)
-    return {"session": validation.session_document(content, f"{artifacts.folder}/{DOCUMENT}")} if content else {}
+    path = f"{artifacts.folder}/{DOCUMENT}"
+    return {"session": validation.session_document(content, path).to_json()} if content else {}
 
 
 def _bare(play: Play, found: Json, reports: Reports) -> List[str]:

@@ -10,10 +10,11 @@ from typing import Dict, List, Sequence, Tuple
 from ...module_utils._agent.ssh.container_files import ID_CONTAINER
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.plan import Plan
+from ...module_utils._shared.documents.session_json import SessionDocument
 from ...module_utils._shared.documents.topology import kept_apps, waves
 from ...module_utils._shared.planning.request import Request
 from ...module_utils._shared.planning.secret_rules import SECRETS
-from ...module_utils._shared.text.summaries import session_document
+from ...module_utils._shared.text.summaries import session_apps
 from .._client import shared_config
 from .._client.identity import SessionIdentity
 from .._client.secret_values import delivered as delivered_secrets
@@ -120,6 +121,7 @@ def restore_files(play: Play, plan: Plan, session: Json) -> List[str]:
         SessionIdentity.of(plan, artifacts, check=False).keep({}, route, check=False, diff=False)
         if DOCUMENT in missing:
             address = play.address_of(plan.main.agent)
-            artifacts.write_json(DOCUMENT, session_document(plan, session, address, {}, artifacts.folder))
+            document = SessionDocument.of_plan(plan, session, session_apps(plan, address, artifacts.folder))
+            artifacts.write_json(DOCUMENT, document.to_json())
         play.warn(shared_config.update(artifacts.base))
     return missing

@@ -15,6 +15,7 @@ from jinja2 import __version__ as jinja_version
 
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.plan import App
+from ...module_utils._shared.documents.session_json import SessionDocument
 from ...module_utils._shared.errors import ComputeError, InputError, escape_control
 from ...module_utils._shared.names import check_owner, check_session_name, random_name
 from ...module_utils._shared.planning import catalogue
@@ -59,7 +60,8 @@ def checked_variables(action: ComputeAction, task_vars: Json, entry_point: str, 
     if entry_point in (LAUNCH, APPS, ENVIRONMENTS):
         table = catalogue.check_environments("session_environments", values.get("session_environments") or {})
         if entry_point == APPS and values.get("session_name"):
-            values = {**values, "session_image": _environment_of_running(values, table)}
+            image = str(_document_of_running(values).session.image or "")
+            values = {**values, "session_image": _environment_of_running(image, values, table)}
         values = catalogue.with_environment(values, table)
     if entry_point == LAUNCH and values.get("session_mounts"):
         owner = check_owner("session_owner", values.get("session_owner") or login())
@@ -167,13 +169,12 @@ def _merged(given: Json, other: Json) -> Json:
     return found
 
 
-def _document_of_running(values: Json) -> Json:
+def _document_of_running(values: Json) -> SessionDocument:
     return Shell(str(values.get("session_artifacts") or ""), str(values["session_name"])).document
 
 
-def _environment_of_running(values: Json, table: catalogue.Table) -> str:
-    """The environment that has the image of a running session, the user's own before others, or else the image."""
-    image = str(_document_of_running(values)["session"].get("image", ""))
+def _environment_of_running(image: str, values: Json, table: catalogue.Table) -> str:
+    """The environment that has the ``image`` of a running session, the user's own before others, or else the image."""
     own = [name for name, entry in reversed(tuple(table.items())) if image in entry["versions"].values()]
     given = str(values.get("session_image") or "").partition(":")[0]
     return given if given in own else next(iter(own), image)
@@ -190,7 +191,7 @@ def _of_running_session(values: Json, wants_relays: bool) -> Json:
             )
     seconds = int(values.get("session_apps_timeout") or Request("name", "owner").apps_timeout)
     return {
-        "session": document["session"]["id"],
+        "session": document.session.id,
         "apps": [asdict(app) for app in apps],
         "publish": _unpublished(document, apps) if wants_relays else [],
         "ports": str(values.get("session_port_range") or Request("name", "owner").port_range),
@@ -198,9 +199,9 @@ def _of_running_session(values: Json, wants_relays: bool) -> Json:
     }
 
 
-def _unpublished(document: Json, apps: Sequence[App]) -> List[str]:
+def _unpublished(document: SessionDocument, apps: Sequence[App]) -> List[str]:
     """The names of the apps whose ports the launch of the session did not publish."""
-    known = {entry["name"] for entry in document["apps"] if entry["port"] and not entry.get("relay")}
+    known = {entry.name for entry in document.apps if entry.port and not entry.relay}
     return [app.name for app in apps if app.name not in known]
 
 

@@ -17,7 +17,6 @@ from typing import Any, Dict, Mapping, Sequence, Tuple, TypeVar, get_type_hints
 
 from ..codec import DECLARATION, Json
 from ..errors import ComputeError, escape_control
-from ..names import check_owner, check_session_name
 from ..value_rules import check_image, check_public_key
 from .decision import Decision
 from .declaration import BatchSettings, ContainerSettings
@@ -26,6 +25,8 @@ from .report_rules import EXAMINATION, IMAGE, LOGS, LOSSES, PROBE, RECORDED, REP
 from .schema import (
     AGENT,
     AMOUNT,
+    DRIVER,
+    HOME,
     HOSTNAME,
     ID,
     INTERFACE,
@@ -56,6 +57,7 @@ from .schema import (
     texts,
     whole,
 )
+from .session_json import OWNER, SESSION_DOCUMENT, SESSION_NAME, SessionDocument
 from .topology import members
 
 _Document = TypeVar("_Document")
@@ -197,31 +199,19 @@ def request(document: object, sender: str) -> Json:
     return document
 
 
-def session_document(content: bytes | str, path: str) -> Json:
+def session_document(content: bytes | str, path: str) -> SessionDocument:
     """``session.json``, which a launch wrote. Raises ComputeError if it is damaged or was changed."""
     try:
-        document: Json = json.loads(content)
-        _checked(_SESSION_DOCUMENT, document, "document", path)
-        _check_names(document)
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        document = _checked(SESSION_DOCUMENT, json.loads(content), "document", path)
+        return SessionDocument.from_json(_shown(document))
+    except (ValueError, TypeError, RecursionError) as error:
         raise ComputeError(f"{path} is damaged: run the session's launch again, which writes it.") from error
-    shown: Json = _shown(document)
-    return shown
 
 
 def session_id(value: object, sender: str) -> str:
     if not UUID(value):
         raise refusal("answer", sender, ("session", "id"), value)
     return str(value)
-
-
-def _check_names(document: Json) -> None:
-    """Raise LookupError for a session, a container or an app without a name, or a network without a driver."""
-    for name in ("id", "name", "owner"):
-        document["session"][name]
-    document["session"]["user"]["name"], document["network"]["driver"], [app["name"] for app in document["apps"]]
-    for container in document["containers"]:
-        container["hostname"]
 
 
 def _checked(rules: Rule, document: _Document, kind: str, sender: str) -> _Document:
@@ -266,13 +256,7 @@ def _rules(kind: type, **own: Rule) -> Dict[str, Rule]:
 
 _DECISION = rules_of(Decision)
 _IMAGE, _SIZE, _MILLICPUS = by_rule(check_image, "image"), whole(MOST, 1), whole(1 << 40, 10)
-_DRIVER = matching("bridge|overlay|host")
-_IDENTITY = {
-    "id": UUID,
-    "name": by_rule(check_session_name, "session_name"),
-    "owner": by_rule(check_owner, "session_owner"),
-}
-_USER = _rules(User, name=LOGIN, uid=ID, gid=ID, home=matching(r"/[A-Za-z0-9._/-]{0,255}"))
+_USER = _rules(User, name=LOGIN, uid=ID, gid=ID, home=HOME)
 _APPS = [_rules(App, name=WORD, port=PORT, preferred_port=PORT, command=a_text, ready=a_line, path=a_line)]
 _ROLE = _rules(
     Role,
@@ -294,7 +278,8 @@ _MOUNT = _rules(Mount, source=a_line, target=a_line, type=matching("bind|volume|
 _SHARED = {
     **_rules(BatchSettings),
     **_rules(ContainerSettings, authorized_keys=[by_rule(check_public_key, "authorized_keys")]),
-    **{name: rule for name, rule in _IDENTITY.items() if name != "id"},
+    "name": SESSION_NAME,
+    "owner": OWNER,
     "group": WORD,
     "mode": matching("single-node|multi-node"),
     "size": _SIZE,
@@ -316,7 +301,7 @@ _PLAN = {
     "network": _rules(
         Network,
         name=WORD,
-        driver=_DRIVER,
+        driver=DRIVER,
         subnet=a_subnet,
         gateway=an_address,
         ip_range=a_subnet,
@@ -355,19 +340,3 @@ _RUNNING = [
         resources=RESOURCES,
     )
 ]
-_SESSION_DOCUMENT = {
-    "session": {**_IDENTITY, "user": _USER},
-    "network": {"driver": _DRIVER},
-    "containers": [
-        {
-            "id": UUID,
-            "hostname": HOSTNAME,
-            "agent": AGENT,
-            "rank": whole(MOST),
-            "local_rank": whole(MOST),
-            "address": an_address,
-            "gpus": [a_line],
-        }
-    ],
-    "apps": [{"name": WORD, "address": a_line, "port": PORT, "tunnel": a_line, "relay": a_flag, "container": HOSTNAME}],
-}

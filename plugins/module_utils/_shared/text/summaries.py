@@ -1,22 +1,20 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Write what people and programs read about a session: ``session.json``, summaries and tables. Docs: docs/session_json.md."""
+"""Write what people read about a session: summaries, the ways to its apps, and logs."""
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, List, Mapping, Sequence, Tuple
 
 from ..codec import Json, non_default_fields, subset
-from ..constants import SCHEMA
 from ..documents.decision import Decision
-from ..documents.plan import App, Container, Plan, Port, Resources, Role
+from ..documents.plan import Plan, Resources, Role
+from ..documents.session_json import SessionApp, tunnel
 from ..documents.topology import kept_apps, order_of
 from ..errors import escape_control
-from ..names import local_port
 from ..units import show_bytes, show_cpus, show_seconds
 from .table import gpu_parts, table
 
@@ -27,43 +25,6 @@ _RESIZED = (
     "Programs that run keep their environment, with the former size; new logins and new containers have the new one "
     "(BACKENDAI_CLUSTER_SIZE, BACKENDAI_CLUSTER_HOSTS, WORLD_SIZE, TF_CONFIG and others)"
 )
-
-
-def session_document(plan: Plan, session: Json, address: str, timings: Mapping[str, float], folder: str = "") -> Json:
-    """The stable result of a launch.
-
-    ``session`` is its row in the store, ``timings`` are seconds per phase, ``address`` is where the controller reaches
-    the agent of main1, and ``folder`` the folder of the session on the controller.
-    """
-    main = plan.main
-    roles = [
-        {**subset(role, "name", "size", "image", "memory", "shm", "gpus"), "cpus": role.millicpus / 1000}
-        for role in plan.session.roles
-    ]
-    return {
-        "schema": SCHEMA,
-        "session": {
-            **subset(plan.session, "id", "name", "owner", "group"),
-            "state": session["state"],
-            **subset(plan.session, "mode", "size", "image"),
-            "user": subset(plan.session.user, "name", "uid", "gid"),
-            "created": session["created"],
-            "running": session["changed"],
-        },
-        "network": subset(plan.network, "name", "driver", "subnet"),
-        "resources": {
-            "cpus": main.resources.millicpus / 1000,
-            "memory": main.resources.memory,
-            "shm": main.resources.shm,
-            "gpus": sum(gpu.shares for gpu in main.resources.gpus),
-        },
-        **({"roles": roles} if roles else {}),
-        "containers": [_container_entry(container) for container in plan.containers],
-        "apps": [*(_port_entry(port, address, folder) for port in main.ports), *_apps_of_roles(plan, folder)],
-        # The result is recorded when a playbook has waited for it.
-        "command": {"result": "", "reason": ""} if plan.session.command else None,
-        "timings": {phase: round(float(seconds), 3) for phase, seconds in timings.items()},
-    }
 
 
 def plan_to_read(plan: Plan) -> Json:
@@ -84,30 +45,18 @@ def plan_to_read(plan: Plan) -> Json:
     }
 
 
-def _container_entry(container: Container) -> Json:
-    known = subset(container, "id", "hostname", "agent", "rank", "local_rank", "address")
-    return {**known, "gpus": [gpu.id for gpu in container.resources.gpus]}
+def session_apps(plan: Plan, address: str, folder: str) -> List[SessionApp]:
+    """The apps of a launch, as ``session.json`` has them.
+
+    ``address`` is where the controller reaches the agent of main1, and ``folder`` the folder of the session on the controller.
+    """
+    published = (SessionApp.published(port, address, folder) for port in plan.main.ports)
+    return [*published, *_apps_of_roles(plan, folder)]
 
 
-def _port_entry(port: Port, address: str, folder: str) -> Json:
-    """Where a published port is reached: ``tunnel`` is the command for a reader who is not on the agent."""
-    # Loopback is for a reader on the agent itself.
-    reached = port.host_ip if port.host_ip.startswith("127.") else address
-    entry = {"name": port.name, "address": reached, "port": port.host_port}
-    if port.name != "ssh":
-        entry["tunnel"] = tunnel(folder, port.host_port, port.container_port)
-    return entry
-
-
-def tunnel_entry(session: str, app: App, folder: str, hostname: str = "main1") -> Json:
-    """An app without a port of an agent: main1 connects a port of the reader's machine to a container."""
-    way = tunnel(folder, local_port(session, app.name), app.port, hostname)
-    return {"name": app.name, "address": "", "port": 0, "tunnel": way, "container": hostname}
-
-
-def _apps_of_roles(plan: Plan, folder: str) -> List[Json]:
+def _apps_of_roles(plan: Plan, folder: str) -> List[SessionApp]:
     apps = [(one.hostname, app) for one, app in kept_apps(plan) if one.rank]
-    return [tunnel_entry(plan.session.id, app, folder, hostname) for hostname, app in apps]
+    return [SessionApp.tunneled(plan.session.id, app, folder, hostname) for hostname, app in apps]
 
 
 def summary(
@@ -183,10 +132,10 @@ def _ways_to_apps(plan: Plan, folder: str, address: str) -> List[str]:
     if private and not address.startswith("127."):
         lines.append(f"Each needs a connection to {plan.main.agent} first, which lasts until it is stopped:")
         lines += [f"  {tunnel(folder, port.host_port, port.container_port)}" for port in private]
-    for entry in _apps_of_roles(plan, folder):
+    for app in _apps_of_roles(plan, folder):
         lines += [
-            f"App {entry['name']} needs a connection to {entry['container']}, which lasts until it is stopped:",
-            f"  {entry['tunnel']}",
+            f"App {app.name} needs a connection to {app.hostname}, which lasts until it is stopped:",
+            f"  {app.tunnel}",
         ]
     return lines
 
@@ -277,13 +226,3 @@ def logs_view(logs: Sequence[Json], hostnames: Sequence[str] = (), tail: int = 2
         last = log["text"].splitlines()[-int(tail) :]
         lines += [f"{log['hostname']}: {line}" for line in last] or [f"{log['hostname']}: (nothing)"]
     return lines
-
-
-def tunnel(folder: str, own_port: int, port: int, hostname: str = "main1") -> str:
-    """The command that forwards a port of this machine to a port of a container. It fails if the local port is in use.
-
-    >>> tunnel("/home/alice/.cluster-compute/train", 30001, 8888)
-    'ssh -N -o ExitOnForwardFailure=yes -F /home/alice/.cluster-compute/train/ssh_config -L 30001:main1:8888 main1'
-    """
-    config = shlex.quote(folder + "/ssh_config") if not folder.startswith("~/") else folder + "/ssh_config"
-    return "ssh -N -o ExitOnForwardFailure=yes -F %s -L %d:%s:%d main1" % (config, own_port, hostname, port)

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import pytest
+from samples import plan, request, running_row
 
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.session_json import SessionDocument
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils._client import answers
 from ansible_collections.cluster.compute.plugins.plugin_utils._client.answers import Answer
 
-DOCUMENT = {
-    "session": {"name": "train"},
-    "containers": [{"hostname": "main1"}, {"hostname": "sub1"}, {"hostname": "sub2"}],
-}
+THREE = plan(request(cluster_size=3, cluster_mode="multi-node"), "aab")
+DOCUMENT = SessionDocument.of_plan(THREE, running_row(THREE), [])
 GIVEN = [
     Answer("main1", 0, b"one\ntwo\n"),
     Answer("sub1", 3, b"\x1b[2J\n", left_out=7),

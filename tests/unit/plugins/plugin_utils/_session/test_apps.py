@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from conducted import conducted
@@ -15,9 +15,9 @@ from samples import plan, request, running_row
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import App
-from ansible_collections.cluster.compute.plugins.module_utils._shared.text.summaries import (
-    session_document,
-    tunnel_entry,
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.session_json import (
+    SessionApp,
+    SessionDocument,
 )
 from ansible_collections.cluster.compute.plugins.plugin_utils._client.session_dir import DOCUMENT, Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.apps import change_apps
@@ -27,13 +27,13 @@ def test_a_change_keeps_the_apps_that_another_command_adds_meanwhile(tmp_path: P
     made = plan(request(), "a")
     artifacts = Artifacts(str(tmp_path), made.session.name)
     artifacts.identity(made.session.id, create=True)
-    document = session_document(made, running_row(made), "192.0.2.1", {})
-    artifacts.write_json(DOCUMENT, document)
+    document = SessionDocument.of_plan(made, running_row(made), [])
+    artifacts.write_json(DOCUMENT, document.to_json())
     lab, board = (App(name, port, command="serve") for name, port in (("lab", 8888), ("board", 6006)))
 
     def other_command(_host: str, _args: Json) -> Json:
-        added = tunnel_entry(made.session.id, board, artifacts.folder)
-        artifacts.write_json(DOCUMENT, {**document, "apps": [*document["apps"], added]})
+        added = SessionApp.tunneled(made.session.id, board, artifacts.folder)
+        artifacts.write_json(DOCUMENT, replace(document, apps=(*document.apps, added)).to_json())
         return {"changed": True, "apps": [], "relays": []}
 
     play = conducted({"apps.change": other_command}, "a", session_artifacts=str(tmp_path))

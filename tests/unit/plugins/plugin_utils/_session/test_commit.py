@@ -12,18 +12,18 @@ import pytest
 from ansible import constants
 from ansible.errors import AnsibleConnectionFailure
 from conducted import conducted, options_of
+from samples import plan, request, running_row
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.session_json import SessionDocument
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.variable import COMMIT
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.conductor import StepError
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import commit as conductor
 from ansible_collections.cluster.compute.plugins.plugin_utils._variables.request_variables import checked_variables
 
-DOCUMENT: Json = {
-    "session": {"id": "the-id", "name": "train", "owner": "alice"},
-    "containers": [{"hostname": "main1", "agent": "b"}, {"hostname": "sub1", "agent": "c"}],
-}
+MADE = plan(request(cluster_size=2, cluster_mode="multi-node"), "bc")
+DOCUMENT = SessionDocument.of_plan(MADE, running_row(MADE), [])
 GIVEN = {"session_name": "train", "session_commit_image": "team/train:2"}
 
 
@@ -75,7 +75,13 @@ def test_the_image_is_made_where_the_container_is_and_copied_to_the_others() -> 
     ]
     assert [load["owner"] for load in options_of(world.play, "image.load")] == ["alice", "alice"]
     [asked] = options_of(world.play, "image.commit")
-    wanted = {"session": "the-id", "owner": "alice", "name": "train", "container": "main1", "image": "team/train:2"}
+    wanted = {
+        "session": MADE.session.id,
+        "owner": "alice",
+        "name": "train",
+        "container": "main1",
+        "image": "team/train:2",
+    }
     assert asked == {"wanted": {**wanted, "squash": False}, "deadline": 3600}
     assert world.play.said.index("up to 100b") < world.play.said.index("Image team/train:2 is sha256:new on b")
 

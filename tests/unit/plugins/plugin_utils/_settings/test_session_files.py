@@ -16,7 +16,7 @@ from ansible.parsing.dataloader import DataLoader
 from samples import plan, request, running_row
 from warm_playbook import run_of_checkout
 
-from ansible_collections.cluster.compute.plugins.module_utils._shared.text.summaries import session_document
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.session_json import SessionDocument
 from ansible_collections.cluster.compute.plugins.plugin_utils._client.session_dir import DOCUMENT, Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._settings.session_files import located
 
@@ -108,8 +108,8 @@ def test_a_variable_of_the_inventory_stays(given: Any) -> None:
 def test_a_relative_path_with_a_template_is_relative_to_its_file_too(checkout: Path, tmp_path: Path) -> None:
     """The role gives the variable as an option of the action."""
     made = plan(request(), "a")
-    document = session_document(made, running_row(made), "192.0.2.1", {})
-    Artifacts(str(tmp_path / "base"), made.session.name).write_json(DOCUMENT, document)
+    document = SessionDocument.of_plan(made, running_row(made), [])
+    Artifacts(str(tmp_path / "base"), made.session.name).write_json(DOCUMENT, document.to_json())
     given = {"session_name": made.session.name, "place": "results", "session_copy_source": "{{ place }}/last"}
     (tmp_path / "copy.yml").write_text(json.dumps({**given, "session_artifacts": str(tmp_path / "base")}))
     words = ["playbooks/session_copy.yml", "-e", f"@{tmp_path}/copy.yml", "--check"]

@@ -380,16 +380,15 @@ def test_a_numbered_session_needs_a_name_in_quotes() -> None:
     ],
 )
 def test_apps_are_of_the_environment_that_has_the_image_of_the_running_session(
-    given: str, image: str, found: str, monkeypatch: pytest.MonkeyPatch
+    given: str, image: str, found: str
 ) -> None:
     """The environments of the site follow the shipped ones in the table. Several environments may have the same image."""
-    monkeypatch.setattr(request_variables, "_document_of_running", lambda _values: {"session": {"image": image}})
     table: Any = {
         "shipped": {"versions": {"1": "site/lab:1", "2": "site/lab:2"}},
         "mylab": {"versions": {"1": "site/lab:1", "2": "site/lab:2"}},
         "other": {"versions": {"1": "site/lab:1"}},
     }
-    assert request_variables._environment_of_running({"session_image": given}, table) == found
+    assert request_variables._environment_of_running(image, {"session_image": given}, table) == found
 
 
 @pytest.mark.parametrize(

@@ -4,19 +4,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from samples import GIB, SESSION, decision, plan, request
+from samples import SESSION, decision, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import App, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._shared.names import local_port
 from ansible_collections.cluster.compute.plugins.module_utils._shared.text.summaries import (
     logs_view,
-    session_document,
     summary,
     termination_summary,
 )
@@ -37,48 +35,6 @@ THREE = plan(request(cluster_size=3, cluster_mode="multi-node"), "aab")
 def with_apps(made: Plan) -> Plan:
     apps = (*made.main.ports, Port("web", 80, "127.0.0.1", 8080), Port("board", 6006, "0.0.0.0", 30001))
     return replace(made, containers=(replace(made.main, ports=apps), *made.containers[1:]))
-
-
-def test_session_json() -> None:
-    document = session_document(with_apps(THREE), ROW, "192.0.2.7", {"create": 1.23456, "start": 2}, "/tmp/x/train")
-    assert json.loads(json.dumps(document)) == document
-    assert document == {
-        "schema": 1,
-        "session": {
-            "id": SESSION,
-            "name": "train",
-            "owner": "alice",
-            "group": "default",
-            "state": "RUNNING",
-            "mode": "multi-node",
-            "size": 3,
-            "image": "reference",
-            "user": {"name": "work", "uid": 1000, "gid": 1000},
-            "created": 100.0,
-            "running": 105.0,
-        },
-        "network": {"name": THREE.network.name, "driver": "overlay", "subnet": "10.201.0.0/27"},
-        "resources": {"cpus": 1.0, "memory": GIB, "shm": 64 << 20, "gpus": 0},
-        "containers": [
-            {
-                "id": one.id,
-                "hostname": one.hostname,
-                "agent": one.agent,
-                "rank": one.rank,
-                "local_rank": one.local_rank,
-                "address": one.address,
-                "gpus": [],
-            }
-            for one in THREE.containers
-        ],
-        "apps": [
-            {"name": "ssh", "address": "127.0.0.1", "port": 30000},
-            {"name": "web", "address": "127.0.0.1", "port": 8080, "tunnel": TUNNEL % "8080:main1:80"},
-            {"name": "board", "address": "192.0.2.7", "port": 30001, "tunnel": TUNNEL % "30001:main1:6006"},
-        ],
-        "command": None,
-        "timings": {"create": 1.235, "start": 2.0},
-    }
 
 
 def scheduled(outcome: str, made: Plan | None = THREE, **fields: Any) -> Decision:
@@ -175,8 +131,6 @@ def test_an_app_of_a_role_is_reached_through_main1_also_on_its_own_machine() -> 
     board = {"name": "board", "port": 6006, "command": "exec board"}
     made = plan(request(roles=[{"name": "worker", "size": 2, "apps": [board]}]))
     way = TUNNEL % f"{local_port(SESSION, 'board')}:worker1:6006"
-    entry = session_document(made, ROW, "127.0.0.1", {}, "/tmp/x/train")["apps"][1]
-    assert entry == {"name": "board", "address": "", "port": 0, "tunnel": way, "container": "worker1"}
     lines = lines_of(scheduled("placed", made), "/tmp/x")
     assert "App board: in worker1, by SSH tunnel" in lines
     assert lines[-3:-1] == ["App board needs a connection to worker1, which lasts until it is stopped:", f"  {way}"]
@@ -240,16 +194,6 @@ def test_logs_come_in_rank_order() -> None:
 
 def test_a_session_with_roles_says_what_each_has() -> None:
     made = plan(request(roles=[{"name": "ps", "size": 2, "cpus": 0.5, "image": "own:1"}]))
-    document = session_document(made, ROW, "192.0.2.7", {})
-    assert document["roles"][1] == {
-        "name": "ps",
-        "size": 2,
-        "image": "own:1",
-        "cpus": 0.5,
-        "memory": GIB,
-        "shm": 64 << 20,
-        "gpus": 0,
-    }
     lines = lines_of(scheduled("placed", made), "/tmp/x")
     assert lines[1:3] == [
         "1 main (reference): 1 CPUs, 1g memory, 64m shared memory",
