@@ -109,6 +109,80 @@ def test_only_root_and_published_ports_lead_to_a_session(
     assert output(program, *steps).split() == ["session", "installed", *found.split(), "session", "session"]
 
 
+# A host, and in its segment another host, the container of a session on a fabric, and a host behind a router.
+SEGMENT = """
+trap 'kill $node $inside' EXIT
+unshare --net sleep 300 >/dev/null 2>&1 & node=$!
+unshare --net sleep 300 >/dev/null 2>&1 & inside=$!
+until [ "$(readlink /proc/$node/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.1; done
+until [ "$(readlink /proc/$inside/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.1; done
+beside() {{ nsenter --net=/proc/$node/ns/net "$@"; }}
+within() {{ nsenter --net=/proc/$inside/ns/net "$@"; }}
+ip link set lo up; ip link add fab type veth peer name eth0 netns $node; ip addr add 192.0.2.1/24 dev fab; ip link set fab up
+ip route add default via 192.0.2.2
+beside ip addr add 192.0.2.2/24 dev eth0; beside ip addr add 198.51.100.2/32 dev eth0; beside ip link set eth0 up
+beside ip link add mv link eth0 type macvlan mode bridge; beside ip link set mv netns $inside
+within ip link set mv name eth1; within ip addr add 10.201.0.2/27 dev eth1; within ip link set eth1 up
+timeout 60 python3 {listen} >{heard} & listener=$!
+until grep -q ready {heard}; do sleep 0.1; done
+"""
+LISTEN = """
+import socket
+listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+listener.bind(("", 4789))
+print("ready", flush=True)
+while (sender := listener.recvfrom(9)[1][0]) != "127.0.0.1":
+    print(sender, flush=True)
+"""
+# An ordinary program, which takes the destination for one on its link.
+SEND = """
+import os, socket, sys
+os.setuid(65534)
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sender.bind((sys.argv[1], 0))
+if sys.argv[2:]:
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, sys.argv[2].encode())
+sender.sendto(b"frame", ("127.0.0.1" if sys.argv[1] == "127.0.0.1" else "192.0.2.1", 4789))
+"""
+SENDERS = (
+    "beside python3 {send} 192.0.2.2",
+    "beside python3 {send} 198.51.100.2",
+    "within python3 {send} 10.201.0.2 eth1",
+    "sleep 0.3; python3 {send} 127.0.0.1; wait $listener; cat {heard}",
+)
+
+
+@pytest.mark.parametrize(
+    ("rules", "peers", "heard"),
+    [
+        ("start 4789", "", "192.0.2.2 198.51.100.2 10.201.0.2"),
+        ("start 4789 fabric", "", "192.0.2.2"),
+        ("start 4789 fabric", "198.51.100.2\n203.0.113.9\n", "192.0.2.2 198.51.100.2"),
+    ],
+)
+def test_only_hosts_send_frames_over_a_fabric(
+    rules: str, peers: str, heard: str, program: Path, tmp_path: Path
+) -> None:
+    """Containers on a fabric are in the segment of the hosts, past their bridges."""
+    places = {name: tmp_path / name for name in ("listen", "send", "heard")}
+    places["listen"].write_text(LISTEN)
+    places["send"].write_text(SEND)
+    (tmp_path / "cluster-compute-overlay-guard.peers").write_text(peers)
+    tmp_path.chmod(0o755)
+    program.write_text(program.read_text().replace("ENGINE=/run", f"ENGINE={tmp_path}"))
+    steps = [one.format(**places) for one in (SEGMENT, *SENDERS)]
+    found = output(program, steps[0], rules, rules.replace("start", "status"), *steps[1:])
+    assert found.split() == ["installed", "ready", *heard.split()]
+
+
+def test_the_rules_for_a_fabric_follow_it(program: Path) -> None:
+    steps = ["start", "status 4789 fabric", "start 4789 fabric", "status", "status 4789 fabric", RULES, "start", RULES]
+    found = output(program, *steps)
+    assert found.split("-P")[0].split() == ["installed", "missing", "installed", "missing"]
+    assert len(re.findall("^-A INPUT .*-j CLUSTER-COMPUTE-SENDERS$", found, re.MULTILINE)) == 1
+    assert "CLUSTER" not in output(program, "start 4789 fabric", "stop", RULES)
+
+
 def test_without_a_swarm_no_port_has_rules(program: Path) -> None:
     found = output(program, "start 4789", "start 0", "start 0", "status 0", "status", RULES, "stop", RULES)
     kept, left = found.split("removed")

@@ -18,6 +18,7 @@ MISSING, PRESENT = "missing", "present"
 NOT_SEEN: Json = {"state": "", "port": 0}
 _SHOW = ("iptables", "--wait", "2", "--table", "mangle", "-S")
 _JUMP = re.compile(r"^-A (INPUT|FORWARD) -p udp .*--dport (\d+) -j CLUSTER-COMPUTE$", re.MULTILINE)
+_SENDERS = re.compile(r"^-A CLUSTER-COMPUTE-SENDERS -j DROP$", re.MULTILINE)
 _DROP = re.compile(r"^-A CLUSTER-COMPUTE .*-j DROP$", re.MULTILINE)
 _DIRECT = re.compile(r"^-A (FORWARD|OUTPUT) .*-o cc-\+ -m conntrack .*-j DROP$", re.MULTILINE)
 _PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
@@ -27,10 +28,13 @@ _RECORD = "/run/cluster-compute-overlay-guard"
 _FRESH = 300
 
 
-def overlay_guard() -> Json:
-    """The state, ``present``, ``missing``, or an empty text where this user cannot see it, and the UDP port of the rules."""
+def overlay_guard(fabric: str) -> Json:
+    """The state, ``present``, ``missing``, or an empty text where this user cannot see it, and the UDP port of the rules.
+
+    Those of an agent with an interface for a fabric are also for what comes from containers in the Ethernet segment.
+    """
     shown = _shown()
-    return _recorded() if shown is None else _installed(shown)
+    return _recorded(fabric) if shown is None else _installed(shown, fabric)
 
 
 def session_guard(info: Json) -> str:
@@ -42,7 +46,7 @@ def session_guard(info: Json) -> str:
         return ""
     shown = _shown()
     if shown is None:
-        return str(_recorded()["state"])
+        return str(_recorded("")["state"])
     return PRESENT if set(_DIRECT.findall(shown)) == {"FORWARD", "OUTPUT"} else MISSING
 
 
@@ -56,24 +60,27 @@ def _shown() -> Optional[str]:
     return shown.stdout.decode("utf-8", "replace") if shown.returncode == 0 else None
 
 
-def _installed(shown: str) -> Json:
+def _installed(shown: str, fabric: str) -> Json:
     """The rules among all of the table: traffic of both chains to one port is led to rules that drop it."""
     jumps = set(_JUMP.findall(shown))
     ports = [int(port) for chain, port in jumps if chain == "INPUT" and ("FORWARD", port) in jumps]
-    if not ports or not _DROP.search(shown):
+    if not ports or not _DROP.search(shown) or (fabric and not _SENDERS.search(shown)):
         return {"state": MISSING, "port": 0}
     return {"state": PRESENT, "port": ports[0]}
 
 
-def _recorded() -> Json:
+def _recorded(fabric: str) -> Json:
     """The record of the last look, for others than root. Without systemd no timer looks again, so an old record shows nothing."""
     try:
         with open(_RECORD, encoding="ascii") as file:
-            age, port = time.time() - os.fstat(file.fileno()).st_mtime, int(file.read(16))
+            age, (port, *kinds) = time.time() - os.fstat(file.fileno()).st_mtime, file.read(16).split()
+        found = {"state": PRESENT, "port": int(port)}
     except (OSError, ValueError):
         return {"state": MISSING, "port": 0}
+    if fabric and "fabric" not in kinds:
+        return {"state": MISSING, "port": 0}
     if age < _FRESH:
-        return {"state": PRESENT, "port": port}
+        return found
     return {"state": MISSING, "port": 0} if has_systemd() else NOT_SEEN
 
 

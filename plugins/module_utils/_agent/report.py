@@ -177,7 +177,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "containers": _with_relays(observed(engine.with_one_deadline(), ours, options, silent), everyone),
         "ignored_containers": ignored_entries(everyone),
         "silent_folders": sorted(silent),
-        "overlay_guard": guard.overlay_guard() if joined else guard.NOT_SEEN,
+        "overlay_guard": guard.overlay_guard(options["fabric"]) if joined else guard.NOT_SEEN,
     }
     if options["measure"]:
         answers["gpu_use"] = gpu_use() if answers["capacity"]["gpus"] else []

@@ -56,7 +56,25 @@ def test_root_sees_the_rules(table: str, record: Path) -> None:
     lines, found = TABLES[table]
     iptables(record.parent, "\n".join(f"echo '{line}'" for line in lines))
     record.write_text("1234\n")
-    assert guard.overlay_guard() == found
+    assert guard.overlay_guard("") == found
+
+
+SENDERS = "-A CLUSTER-COMPUTE-SENDERS -j DROP"
+
+
+@pytest.mark.parametrize(
+    ("lines", "fabric", "found"),
+    [((SENDERS,), "ens2f0", present(4789)), ((), "ens2f0", MISSING), ((SENDERS,), "", present(4789))],
+)
+def test_an_agent_with_a_fabric_also_has_rules_for_what_comes_over_it(
+    lines: tuple[str, ...], fabric: str, found: object, record: Path
+) -> None:
+    shown = (jump("INPUT", 4789), jump("FORWARD", 4789), DROP, *lines)
+    iptables(record.parent, "\n".join(f"echo '{line}'" for line in shown))
+    assert guard.overlay_guard(fabric) == found
+    iptables(record.parent, NO_RIGHTS)
+    record.write_text("4789 fabric\n" if lines else "4789\n")
+    assert guard.overlay_guard(fabric) == found
 
 
 OUT, THROUGH = (f"-A {chain} -o cc-+ -m conntrack --ctstate NEW -j DROP" for chain in ("OUTPUT", "FORWARD"))
@@ -97,11 +115,11 @@ def test_any_other_user_sees_the_record_of_them(
         record.write_text("7789\n")
         os.utime(record, (time.time() - age,) * 2)
     monkeypatch.setattr(guard, "has_systemd", lambda: has_systemd)
-    assert guard.overlay_guard() == found
+    assert guard.overlay_guard("") == found
 
 
 def test_a_comment_of_another_rule_may_be_in_any_encoding(record: Path) -> None:
     rule = r'printf "%s f\374r %s\n" "-A INPUT -m comment --comment" "-j ACCEPT"'
     lines = [jump("INPUT", 4789), jump("FORWARD", 4789), DROP]
     iptables(record.parent, "\n".join([rule, *(f"echo '{line}'" for line in lines)]))
-    assert guard.overlay_guard() == present(4789)
+    assert guard.overlay_guard("") == present(4789)
