@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The names of the labels of containers, networks, volumes, and images. They record what runs (docs/contracts.md).
 
-This file has names only. The rules for values that containers report are in C(report_rules), and C(planning.plan) writes the values.
+This file has names only. The rules for values that containers report are in C(label_rules), and C(planning.plan) writes the values.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from hostile import TEXTS, Choices, fuzzed
 from samples import plan
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.label_rules import invalid_labels
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Port
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report_rules import invalid_labels
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.addresses import parse_port_range
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.allocation import wanted_ports

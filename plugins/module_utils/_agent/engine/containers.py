@@ -15,8 +15,8 @@ from ..._shared import label
 from ..._shared.codec import Json
 from ..._shared.constants import CONFIG_FOLDER
 from ..._shared.documents.condition import limit_faults
+from ..._shared.documents.label_rules import invalid_labels
 from ..._shared.documents.plan import Container, Mount, Plan
-from ..._shared.documents.report_rules import invalid_labels
 from ..._shared.errors import ConflictError, EngineError, InputError, StateError, TakenError
 from ..._shared.image_reference import names_of
 from ..._shared.parallel import run_all

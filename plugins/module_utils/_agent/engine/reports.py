@@ -11,8 +11,8 @@ from typing import Any, Dict, Iterable, List, Sequence, Set
 from ..._shared import label
 from ..._shared.codec import Json, digest
 from ..._shared.constants import HOST, MULTI_NODE, RELAY_ROLE
+from ..._shared.documents.label_rules import invalid_labels, small_number
 from ..._shared.documents.plan import Resources
-from ..._shared.documents.report_rules import invalid_labels, small_number
 from ..._shared.documents.schema import MADE, MAKER, UUID
 from ..._shared.exits import APART
 from ..._shared.names import container_names, network_name

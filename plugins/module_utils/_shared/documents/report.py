@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from .. import label
 from ..codec import Document, Json, decoded
 from .plan import Gpu, Port, Resources
+from .schema import AMOUNT, INTERFACE, PORT, a_flag, a_host_address, a_line, a_text, matching, or_none, ruled
 
 # The labels from which a session is known again whose plan is lost.
 _NEEDED_LABELS = (label.NAME, label.OWNER, label.MODE, label.PLACEMENT, label.SUBNET)
@@ -60,37 +61,60 @@ class RdmaPort(Document):
     the agent.
     """
 
-    name: str
-    link_layer: str
-    active: bool
-    fabric: bool = False
-    host: bool = False
+    name: str = ruled(a_line)
+    link_layer: str = ruled(a_line)
+    active: bool = ruled(a_flag)
+    fabric: bool = ruled(a_flag, False)
+    host: bool = ruled(a_flag, False)
 
 
 @dataclass(frozen=True)
 class Fabric(Document):
     """The interface of an agent for the fabric, and why sessions cannot use it."""
 
-    interface: str = ""
-    reason: str = "has no agent_fabric"
+    interface: str = ruled(a_line, "")
+    reason: str = ruled(a_text, "has no agent_fabric")
 
 
 @dataclass(frozen=True)
 class GpuSharing(Document):
     """The mechanism that limits a part of a GPU to its size on an agent, and why sessions get no part of one, which ``may_pass``."""
 
-    kind: str = "none"
-    reason: str = ""
-    may_pass: bool = False
+    kind: str = ruled(matching("none|mps|mig"), "none")
+    reason: str = ruled(a_line, "")
+    may_pass: bool = ruled(a_flag, False)
 
 
 @dataclass(frozen=True)
 class HostNetwork(Document):
     """The address of an agent for other hosts, with its interface, and why sessions cannot use its network."""
 
-    address: str = ""
-    interface: str = ""
-    reason: str = "has no IPv4 address"
+    address: str = ruled(lambda value: value == "" or a_host_address(value), "")
+    interface: str = ruled(lambda value: value == "" or INTERFACE(value), "")
+    reason: str = ruled(a_text, "has no IPv4 address")
+
+
+@dataclass(frozen=True)
+class SwarmPlace(Document):
+    """The place of an engine in a Swarm. Only managers know the port of its overlays, which is 0 elsewhere."""
+
+    state: str = ruled(a_line, "inactive")
+    node_id: str = ruled(a_line, "")
+    cluster_id: str = ruled(a_line, "")
+    manager: bool = ruled(a_flag, False)
+    managers: Tuple[str, ...] = ruled([a_line], ())
+    address: str = ruled(a_line, "")
+    data_path_port: int = ruled(PORT, 0)
+
+
+@dataclass(frozen=True)
+class GpuUse(Document):
+    """What a GPU does: its utilization in percent, and bytes of its memory. A GPU of MIG does not report all of it."""
+
+    id: str = ruled(a_line)
+    percent: Optional[int] = ruled(or_none(AMOUNT), None)
+    memory: Optional[int] = ruled(or_none(AMOUNT), None)
+    capacity: Optional[int] = ruled(or_none(AMOUNT), None)
 
 
 def names_of_one_engine(identities: Iterable[Tuple[str, str]]) -> List[List[str]]:
@@ -137,9 +161,9 @@ GREEN, YELLOW, RED = "green", "yellow", "red"
 class GpuHealth(Document):
     """The health of a GPU, and what is wrong with it."""
 
-    id: str
-    state: str
-    reasons: Tuple[str, ...] = ()
+    id: str = ruled(a_line)
+    state: str = ruled(matching("green|yellow|red"))
+    reasons: Tuple[str, ...] = ruled([a_line], ())
 
 
 @dataclass(frozen=True)

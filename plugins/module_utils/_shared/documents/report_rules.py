@@ -1,20 +1,14 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rules for data that others write: the labels of a session's container, an agent's report, and answers of the head.
+"""The rules for data that others write: an agent's report, and answers of the head.
 
-Every user of an engine can write labels, so each is checked before anything reads it. A report that one agent has made up must not
-stop decisions about all others, so each part has its type, and a size that can exist.
+A report that one agent has made up must not stop decisions about all others, so each part has its type, and a size that can exist.
 """
 
 from __future__ import annotations
 
-import ipaddress
-import json
-from functools import partial
-from typing import Any, Callable, Mapping
+from typing import Any
 
-from .. import label
-from ..names import check_owner, check_session_name
 from .schema import (
     AGENT,
     AMOUNT,
@@ -23,14 +17,11 @@ from .schema import (
     INTERFACE,
     MADE,
     MAKER,
-    MOST,
     PORT,
     RESOURCES,
     SHORT_NAME,
     UUID,
-    WORD,
     Required,
-    Rule,
     a_flag,
     a_host_address,
     a_line,
@@ -39,80 +30,12 @@ from .schema import (
     a_text,
     an_address,
     by_name,
-    fault,
-    in_order,
     is_cpuset,
     matching,
     or_none,
     texts,
     whole,
 )
-
-# A label that is longer is not the collection's.
-_MOST_TEXT = 1 << 17
-_SMALL_NUMBER = matching("[0-9]{1,4}")
-
-
-def invalid_labels(labels: Mapping[str, str]) -> str:
-    """The name of the first label that cannot be read; empty if all can. A label that is absent or empty has no flaw."""
-    return next(
-        (name for name, check in _BY_LABEL.items() if labels.get(name) and not _is_readable(check, labels[name])), ""
-    )
-
-
-def small_number(text: str | None) -> int:
-    """A small number from a label; 0 for any other text."""
-    return int(text) if text and _SMALL_NUMBER(text) else 0
-
-
-def _is_readable(check: Callable[[str], object], text: str) -> bool:
-    try:
-        return len(text) <= _MOST_TEXT and bool(check(text))
-    except Exception:
-        return False
-
-
-def _as_json(rule: Rule) -> Callable[[str], bool]:
-    return lambda text: fault(rule, json.loads(text)) is None
-
-
-def _are_slots(text: str) -> bool:
-    parts = json.loads(text)
-    slots = [slot for part in parts for slot in part]
-    return all(parts) and 0 < len(slots) == len(set(slots)) <= MOST and fault([whole(9999)], slots) is None
-
-
-def _is_placement(text: str) -> bool:
-    runs = json.loads(text)
-    return fault([in_order(a_text, AMOUNT)], runs) is None and 0 < sum(count for _agent, count in runs) <= MOST
-
-
-_BY_LABEL: Mapping[str, Callable[[str], object]] = {
-    label.SESSION: UUID,
-    label.NAME: partial(check_session_name, "session_name"),
-    label.OWNER: partial(check_owner, "session_owner"),
-    label.GROUP: WORD,
-    label.MODE: WORD,
-    label.SIZE: _SMALL_NUMBER,
-    label.PLACEMENT: _is_placement,
-    label.SUBNET: ipaddress.IPv4Network,
-    label.REQUEST: WORD,
-    label.BEGAN: matching(r"[0-9]{1,10}(\.[0-9]{1,9})?"),
-    label.FOLDERS: _as_json([a_line]),
-    label.FABRIC: ipaddress.IPv4Network,
-    label.FIRST: matching("[0-9]{1,4}(,[0-9]{1,4})*"),
-    label.HOST_PORTS: matching("[0-9]{1,5},[0-9]{1,5}"),
-    label.SLOTS: _are_slots,
-    label.LAUNCH: WORD,
-    label.CONTAINER: UUID,
-    label.ROLE: WORD,
-    label.INDEX: _SMALL_NUMBER,
-    label.RANK: _SMALL_NUMBER,
-    label.RESOURCES: _as_json(RESOURCES),
-    label.PORTS: _as_json([Required(name=a_text, host_ip=an_address, container_port=PORT, host_port=PORT)]),
-    label.SPEC: WORD,
-    label.RELAY: WORD,
-}
 
 _ID = matching(r"(?:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?")
 _EXIT_CODE = or_none(whole(65535, -65535))
@@ -121,18 +44,11 @@ _GPU_USE = [Required(id=a_line, percent=or_none(AMOUNT), memory=or_none(AMOUNT),
 _MACHINE = matching(r"[\w.-]{0,32}")
 _NUMBERS = by_name(a_line, AMOUNT)
 _GPU_HEALTH = [Required(id=a_line, state=matching("green|yellow|red"), reasons=[a_line])]
-
-
 _GPU_SHARING = Required(kind=matching("none|mps|mig"), reason=a_line, may_pass=a_flag)
 
 
 def _are_cpus(value: Any) -> bool:
     return value == "" or is_cpuset(value)
-
-
-def _labels(value: Any) -> bool:
-    """Labels of a container that its agent has not ignored."""
-    return texts(value) and not invalid_labels(value)
 
 
 _CONTAINER = {
@@ -161,7 +77,7 @@ _CONTAINER = {
     "ports": [PORT],
     "published": [PORT],
     "enforced": {"millicpus": AMOUNT, "memory": AMOUNT, "pids": AMOUNT, "cpuset": _are_cpus},
-    "labels": _labels,
+    "labels": texts,
     "batch": Required(exit_code=_EXIT_CODE, oom_killed=a_flag, reason=a_text, begun=a_flag),
     "apps": [Required(name=SHORT_NAME, state=a_line, exit_code=_EXIT_CODE)],
     "relays": [Required(name=SHORT_NAME, host_ip=a_line, port=PORT)],

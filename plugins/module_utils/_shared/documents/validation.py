@@ -20,6 +20,7 @@ from ..errors import ComputeError, escape_control
 from ..value_rules import check_image, check_public_key
 from .decision import Decision
 from .declaration import BatchSettings, ContainerSettings
+from .label_rules import invalid_labels
 from .plan import App, Container, Mount, Network, Plan, Port, Role, Secret, Session, User
 from .report_rules import EXAMINATION, IMAGE, LOGS, LOSSES, PROBE, RECORDED, REPORT, STATUS, STORE, UNREACHED
 from .schema import (
@@ -101,9 +102,12 @@ def report(document: object, agent: str) -> Json:
     _checked(REPORT, document, "report", agent)
     if not isinstance(document, dict) or document.get("name") != agent:
         raise refusal("report", agent, ("name",), document.get("name") if isinstance(document, Mapping) else None)
-    for container in document.get("containers") or ():
+    for number, container in enumerate(document.get("containers") or ()):
         if not {"id", "session"} <= set(container):
             raise refusal("report", agent, ("containers",), container)
+        # An agent ignores a container whose labels cannot be read.
+        if invalid_labels(container.get("labels") or {}):
+            raise refusal("report", agent, ("containers", number, "labels"), container["labels"])
     return document
 
 

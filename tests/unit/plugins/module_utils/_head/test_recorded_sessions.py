@@ -26,11 +26,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance 
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import FILE, Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.label_rules import invalid_labels
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
     AgentStatus,
     ObservedContainer,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report_rules import invalid_labels
 
 RECORDED = Path(__file__).parent / "recorded"
 TRAIN = "6513270e-269e-4d37-b2a7-4de452e6b438"

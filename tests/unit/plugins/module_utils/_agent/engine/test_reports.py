@@ -23,11 +23,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.repo
     is_ours,
     network_entry,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.label_rules import invalid_labels
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import ObservedContainer
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report_rules import (
-    REPORT,
-    invalid_labels,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report_rules import REPORT
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.schema import fault
 
 
