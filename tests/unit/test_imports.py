@@ -39,7 +39,7 @@ FLOORS = {
 }
 IMPORTERS = {
     "docker": "module_utils/_agent/engine/client.py",
-    "sqlite3": "module_utils/_head/store.py",
+    "sqlite3": "module_utils/_head/database.py",
     "cryptography": "plugin_utils/_client/keys.py",
 }
 # The store's decisions are made on reports: the head needs no engine.

@@ -11,17 +11,13 @@ import stat
 import tempfile
 
 from .._shared.codec import Json
-from .._shared.constants import POLICY_FILE, STATE_DIR
+from .._shared.constants import STATE_DIR
 from .._shared.errors import StateError
 from .._shared.planning.policy import SitePolicy, parse_policy
+from .presence import has_policy, policy_path
 from .state_folder import check_readable
 
 _REMEDY = "write it again with provision_agents.yml and agent_policy"
-
-
-def policy_path(folder: str) -> str:
-    """Where the policy for the store in this folder is. Members of a group can replace any file in a shared folder."""
-    return POLICY_FILE if folder == STATE_DIR else os.path.join(folder, os.path.basename(POLICY_FILE))
 
 
 def read_document(folder: str) -> Json:
@@ -43,11 +39,6 @@ def read_document(folder: str) -> Json:
     if not isinstance(document, dict):
         raise StateError(f"The policy {path} is no dictionary; {_REMEDY}.", path)
     return document
-
-
-def has_policy(folder: str) -> bool:
-    """Return whether there is a file of the policy for the store in this folder, readable or not."""
-    return os.path.lexists(policy_path(folder))
 
 
 def check_presence(folder: str) -> None:

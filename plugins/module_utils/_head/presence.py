@@ -9,11 +9,11 @@ import os
 from contextlib import suppress
 
 from .._shared.codec import Json
+from .._shared.constants import POLICY_FILE, STATE_DIR
 from .._shared.errors import ComputeError
 from .._shared.states import LIVE
-from .policy_file import has_policy
-from .state_folder import is_filled, state_dir
-from .store import FILE, Store
+from .database import count
+from .state_folder import state_dir
 
 
 def presence(directory: str) -> Json:
@@ -24,12 +24,15 @@ def presence(directory: str) -> Json:
     folder, sessions = state_dir(directory), 0
     if os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         with suppress(ComputeError):
-            sessions = _live(folder)
+            sessions = count(folder, LIVE)
     return {"sessions": sessions, "policy": has_policy(folder)}
 
 
-def _live(folder: str) -> int:
-    if not is_filled(os.path.join(folder, FILE)):
-        return 0
-    with Store.opened(folder, read_only=True) as store:
-        return len(store.ids(LIVE))
+def policy_path(folder: str) -> str:
+    """Where the policy for the store in this folder is. Members of a group can replace any file in a shared folder."""
+    return POLICY_FILE if folder == STATE_DIR else os.path.join(folder, os.path.basename(POLICY_FILE))
+
+
+def has_policy(folder: str) -> bool:
+    """Return whether there is a file of the policy for the store in this folder, readable or not."""
+    return os.path.lexists(policy_path(folder))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The session store on the head: the queue, the history and the leases. The only file that imports sqlite3.
+"""The session store on the head: the queue, the history and the leases.
 
 The labels of the containers are the record of what runs. The store holds what they cannot.
 """
@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import sqlite3
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
@@ -25,6 +23,7 @@ from .._shared.planning.fair_share import Holding
 from .._shared.planning.request import Request
 from .._shared.planning.request_validation import invalid_request
 from .._shared.states import ENDED, HOLDING, LAUNCHING, LIVE, PENDING, TERMINATED, TERMINATING, check_change
+from .database import FILE, connect, errors
 from .session_record import (
     COLUMNS,
     DOCUMENTS,
@@ -41,30 +40,10 @@ from .session_record import (
     stays,
     values_of,
 )
-from .state_folder import check_readable, is_filled, lock_holders, prepare_directory
+from .state_folder import check_readable, is_filled, prepare_directory
 
-FILE = "sessions.db"
-# Seconds that a second operator waits for the transaction of the first.
-_BUSY_TIMEOUT = 30.0
 # Seconds. Passes that follow one another sooner add no sample, and no sample is kept for longer.
 _CLOSEST, _OLDEST = 20, 31 * 86400
-# SQLite's words: https://www.sqlite.org/rescode.html
-_FULL, _LOCKED = "disk is full", "database is locked"
-_DAMAGED = re.compile("not a database|malformed|unsupported file format")
-_HOLDERS = "%s; end it, or wait for it, and run this command again"
-_NO_HOLDER = "`fuser -v %s` names the process; end it, or wait for it, and run this command again"
-_MOVE = (
-    "the file is damaged: move %s and, if it is there, %s-journal to another directory, and run this command again; sessions "
-    "that run are then found by their labels, but sessions that wait and the history are lost"
-)
-
-
-class FullStoreError(StateError):
-    """The disk of the store is full."""
-
-
-class DamagedStoreError(StateError):
-    """The file of the store is no database, or a part of it was overwritten."""
 
 
 class Store:
@@ -82,8 +61,7 @@ class Store:
 
     def _open(self, path: str, *, is_whole: bool = False) -> None:
         self._path = path
-        with self._errors():
-            self._db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None)
+        self._db = connect(path)
         self._db.text_factory, self._db.row_factory = bytes, as_text
         self._check_version()
         # What is opened to be read may be of an earlier release: each of its transactions, which change nothing, completes it.
@@ -100,7 +78,7 @@ class Store:
 
     def _check_version(self) -> None:
         """Refuse a store that a newer release has written: this one would write back less than it has found."""
-        with self._errors():
+        with errors(self._path):
             found = self._db.execute("PRAGMA user_version").fetchone()[0]
         if found > VERSION:
             message = "The session store %s is of a newer release (form %d, and this release writes %d): upgrade this controller."
@@ -112,7 +90,7 @@ class Store:
         made, memory = cls(folder, read_only=True), cls.__new__(cls)
         memory._open(":memory:", is_whole=True)
         memory._path = made._path
-        with made._errors():
+        with errors(made._path):
             made._db.backup(memory._db)
         made.close()
         return memory
@@ -144,7 +122,7 @@ class Store:
 
         That transaction is immediate as well: SQLite refuses a reader that begins to write, it does not let it wait.
         """
-        with self._errors():
+        with errors(self._path):
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 if not self._is_completed:
@@ -155,16 +133,6 @@ class Store:
                     self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT" if keep else "ROLLBACK")
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Errors of the file itself: locked for too long, a full disk, not a database."""
-        try:
-            yield
-        except sqlite3.IntegrityError:
-            raise
-        except sqlite3.DatabaseError as error:
-            raise _refusal(self._path, str(error)) from error
 
     def add(self, row: SessionRecord, now: float, reason: str) -> None:
         """Record a new session in its first state."""
@@ -380,16 +348,3 @@ def _row(values: Sequence[Any]) -> SessionRecord:
     is_waiting = row.state == PENDING and row.request
     wrong = invalid_request(values[COLUMNS.index("request")], f"session {row.name} in the store") if is_waiting else ""
     return replace(row, request=None, reason=f"{wrong}, and {REMEDY}") if wrong else row
-
-
-def _refusal(path: str, words: str) -> StateError:
-    """Return what the user can do about SQLite's message."""
-    kind, advice = StateError, ""
-    if _FULL in words:
-        kind = FullStoreError
-    elif _LOCKED in words:
-        holders = ", ".join(lock_holders(path))
-        advice = "; " + (_HOLDERS % holders if holders else _NO_HOLDER % path)
-    elif _DAMAGED.search(words):
-        kind, advice = DamagedStoreError, "; " + _MOVE % (path, path)
-    return kind(f"The session store {path} cannot be used: {words}{advice}.", path)

@@ -22,12 +22,13 @@ from .._shared.planning.policy import SitePolicy
 from .._shared.planning.resizing import resized
 from .._shared.planning.restarts import RESTARTED, restart_turn
 from .._shared.states import PENDING, RUNNING, TERMINATING
+from .database import DamagedStoreError, FullStoreError
 from .kept_logs import keep_logs
 from .listing import list_sessions
 from .maintenance import adopt, cancel_old, correct_times, expire, give_up, is_lost, keep_pass, removable
 from .session_record import SessionRecord
 from .session_view import is_overdue
-from .store import DamagedStoreError, FullStoreError, Store
+from .store import Store
 
 # How often a launch chooses another subnet, other ports and other names: something may be wrong with the agent.
 _MOST_RETRIES = 3

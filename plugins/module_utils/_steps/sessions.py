@@ -10,6 +10,7 @@ import time
 from contextlib import closing
 from typing import Callable, List, Sequence
 
+from .._head.database import FullStoreError
 from .._head.kept_logs import kept_logs
 from .._head.listing import list_agents, list_sessions
 from .._head.losses import fenced_agents
@@ -19,7 +20,7 @@ from .._head.quotas import by_owner, uses
 from .._head.scheduling_queue import turns
 from .._head.session_record import SessionRecord
 from .._head.session_view import is_overdue, time_left, without_private
-from .._head.store import FullStoreError, Store
+from .._head.store import Store
 from .._head.usage import Holdings, available, held_on, list_groups, list_owners
 from .._shared.codec import Json
 from .._shared.constants import RESTART_ALL

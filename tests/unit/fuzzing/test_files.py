@@ -17,7 +17,8 @@ from hostile import Choices, assert_one_message, changed, changed_bytes, fuzzed
 from samples import SESSION, request
 
 from ansible_collections.cluster.compute.plugins.inventory import sessions
-from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import policy_path, read_document
+from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import read_document
+from ansible_collections.cluster.compute.plugins.module_utils._head.presence import policy_path
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy_rules import check_policy

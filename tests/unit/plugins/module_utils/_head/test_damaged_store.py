@@ -20,13 +20,14 @@ from typing import Any
 import pytest
 from samples import SESSION, agent, carried_out, context, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._head import store as stores
+from ansible_collections.cluster.compute.plugins.module_utils._head import database
+from ansible_collections.cluster.compute.plugins.module_utils._head.database import DamagedStoreError
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.state_folder import lock_holders
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import DamagedStoreError, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, apply_change
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import sample
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
@@ -293,7 +294,7 @@ def test_a_damaged_store_knows_no_session_without_labels(path: Path) -> None:
 
 
 def test_a_locked_store_names_the_process_that_holds_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "_BUSY_TIMEOUT", 0.1)
+    monkeypatch.setattr(database, "_BUSY_TIMEOUT", 0.1)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", LOCK, str(path)], **pipes) as process:  # type: ignore[call-overload]
         assert process.stdout.readline() == b"locked\n"
@@ -310,7 +311,7 @@ def test_a_locked_store_names_the_process_that_holds_it(path: Path, monkeypatch:
 def test_a_holder_that_the_kernel_does_not_show_is_found_by_a_command(tmp_path: Path) -> None:
     assert lock_holders(str(tmp_path / "none")) == []
     assert lock_holders(str(tmp_path), str(tmp_path / "none")) == []
-    refusal = stores._refusal("/x/sessions.db", "database is locked").message
+    refusal = database._refusal("/x/sessions.db", "database is locked").message
     assert (
         "; `fuser -v /x/sessions.db` names the process; end it, or wait for it, and run this command again." in refusal
     )

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from samples import SESSION, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._head import store as stores
+from ansible_collections.cluster.compute.plugins.module_utils._head import database
+from ansible_collections.cluster.compute.plugins.module_utils._head.database import FullStoreError
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import FullStoreError, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._steps import session, sessions
@@ -56,7 +57,7 @@ def full(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
             made.execute("PRAGMA max_page_count = 1")
         return made
 
-    monkeypatch.setattr(stores.sqlite3, "connect", limited)
+    monkeypatch.setattr(database.sqlite3, "connect", limited)
 
 
 def listed(folder: str) -> list[tuple[str, str]]:

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 from samples import SESSION, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._head import policy_file
+from ansible_collections.cluster.compute.plugins.module_utils._head import presence as presences
+from ansible_collections.cluster.compute.plugins.module_utils._head.database import FILE
 from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import write_document
 from ansible_collections.cluster.compute.plugins.module_utils._head.presence import presence
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import FILE, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import STATE_DIR
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._steps import session
@@ -62,7 +63,7 @@ def test_every_user_of_the_head_reads_the_policy_whatever_the_umask_of_root_is(
     was_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "etc" / "policy.json"
-    monkeypatch.setattr(policy_file, "POLICY_FILE", str(path))
+    monkeypatch.setattr(presences, "POLICY_FILE", str(path))
     if was_there:
         path.parent.mkdir(0o700)
     before = os.umask(0o077)

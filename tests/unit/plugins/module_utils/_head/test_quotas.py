@@ -16,11 +16,11 @@ from samples import agent, carried_out, context, request
 from store_sessions import running
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.policy_file import (
-    policy_path,
     read_document,
     read_policy,
     write_document,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._head.presence import policy_path
 from ansible_collections.cluster.compute.plugins.module_utils._head.quotas import by_owner, uses
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store

@@ -21,10 +21,11 @@ from samples import agent, context
 from store_sessions import plan_of, row_of
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import container_entry
+from ansible_collections.cluster.compute.plugins.module_utils._head.database import FILE
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import adopt
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import FILE, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.label_rules import invalid_labels
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (

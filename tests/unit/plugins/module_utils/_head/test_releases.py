@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 from samples import plan, request
 
+from ansible_collections.cluster.compute.plugins.module_utils._head.database import FILE
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import is_lost
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import begin
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import VERSION, SessionRecord
-from ansible_collections.cluster.compute.plugins.module_utils._head.store import FILE, Store
+from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 
