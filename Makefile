@@ -80,7 +80,7 @@ ruff: .venv/.tested
 	@ruff format --check --diff .
 
 mypy: .venv/.tested
-	@mypy -p $(COLLECTION).module_utils -p $(COLLECTION).plugin_utils -p $(COLLECTION).modules
+	@mypy -p $(COLLECTION).module_utils -p $(COLLECTION).plugin_utils -p $(COLLECTION).modules -p $(COLLECTION).action
 	@MYPYPATH=tests/drill mypy tests/drill/*.py
 	@MYPYPATH=extensions/command mypy -p cluster_compute
 	@MYPYPATH=extensions/command mypy extensions/front_end/*.py

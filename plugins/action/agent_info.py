@@ -12,6 +12,7 @@ from ..module_utils._shared.codec import Json
 from ..module_utils._shared.planning.catalogue import lacks
 from ..plugin_utils._hosts.action import ComputeAction
 from ..plugin_utils._hosts.results import unreachable
+from ..plugin_utils._hosts.steps import REPORT_COLLECT
 from ..plugin_utils._session.reports import of_result, report_options
 
 
@@ -22,7 +23,7 @@ class ActionModule(ComputeAction):
         options = report_options(args)
         place = {name: options.pop(name) for name in ("docker_host", "timeout")}
         try:
-            answer = self.step("report.collect", {"options": options, **place}, task_vars, str(args["name"]))
+            answer = self.step(REPORT_COLLECT(options=options).with_params(**place), task_vars, str(args["name"]))
         except AnsibleConnectionFailure as error:
             answer = unreachable(str(args["name"]), str(error))
         result = of_result(args, answer)

@@ -11,6 +11,7 @@ from ..module_utils._steps.step import OF_HEAD, noun_of, run_step
 from ..modules.agent_step import ARGUMENT_SPEC
 from ..plugin_utils._hosts.action import ComputeAction, Controller
 from ..plugin_utils._hosts.runtime_scripts import runtime_scripts
+from ..plugin_utils._hosts.steps import Call
 from ..plugin_utils._session.controller_steps import STEPS
 
 # The steps that count bytes in a file while they work.
@@ -31,4 +32,4 @@ class ActionModule(ComputeAction):
         names = ("state_dir",) if noun_of(call) in OF_HEAD.nouns else ("docker_host", "timeout")
         place = {name: options[name] for name in names if options.get(name)}
         step = self.counted_step if call in _COUNTED else self.step
-        return step(call, {**params, **place}, task_vars, str(options["agent"]))
+        return step(Call(call, {**params, **place}), task_vars, str(options["agent"]))

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from typing import Callable, Mapping
+
 from ..module_utils._agent.ssh import config_files
 from ..module_utils._shared.codec import Json
 from ..module_utils._shared.documents import validation
@@ -16,10 +18,18 @@ from ..module_utils._worker.module import at_least
 from ..plugin_utils._client.identity import SessionIdentity
 from ..plugin_utils._client.secret_values import delivered
 from ..plugin_utils._client.session_dir import Artifacts
-from ..plugin_utils._hosts import ssh_route
+from ..plugin_utils._hosts import ssh_route, steps
 from ..plugin_utils._hosts.action import TASK, ComputeAction
+from ..plugin_utils._hosts.steps import Call
 
 # The options that each state takes besides the plan or the sessions.
+_STEPS: Mapping[str, Callable[..., Call[Json]]] = {
+    "created": steps.CONTAINERS_CREATED,
+    "started": steps.CONTAINERS_STARTED,
+    "limited": steps.CONTAINERS_LIMITED,
+    "stopped": steps.CONTAINERS_STOPPED,
+    "absent": steps.CONTAINERS_ABSENT,
+}
 _LAUNCH = ("deadline", "runtime_volume")
 _OPTIONS = {
     "created": (*_LAUNCH, "network"),
@@ -51,7 +61,7 @@ class ActionModule(ComputeAction):
             params.update(delivered(plan.session, given, self._loader, str(options["artifacts"] or "")))
         if plan and options["install_ssh"] and options["state"] in ("created", "started"):
             return self._with_ssh(plan, options, params, task_vars)
-        return self.step("containers." + options["state"], params, task_vars, options["agent"])
+        return self.step(_STEPS[options["state"]](**params), task_vars, options["agent"])
 
     def _params(self, options: Json, plan: Plan | None) -> Json:
         """The parameters of the step of the state."""
@@ -69,7 +79,7 @@ class ActionModule(ComputeAction):
         address = options["address"] or config_files.default_address(plan)
         own = SessionIdentity.of(plan, artifacts, check=self._task.check_mode)
         wanted = {**params, "bundle": own.bundle(options["agent"])}
-        result = self.step("containers." + options["state"], wanted, task_vars, options["agent"])
+        result = self.step(_STEPS[options["state"]](**wanted), task_vars, options["agent"])
         if result.get("failed"):
             # Containers that have started have these keys, and stay.
             code = (result.get("failure") or {}).get("code")

@@ -16,6 +16,7 @@ from ..module_utils._shared.text.table import environments_table, presets_table
 from ..plugin_utils._hosts.conducted_action import ConductorAction
 from ..plugin_utils._hosts.conductor import Play
 from ..plugin_utils._hosts.results import failure_reason
+from ..plugin_utils._hosts.steps import IMAGE_DESCRIBE
 from ..plugin_utils._settings.options import OPTIONS
 from ..plugin_utils._variables.request_variables import checked_variables
 
@@ -42,10 +43,8 @@ def images_of(play: Play, environments: Sequence[Json]) -> List[Json]:
     found: List[Json] = []
     agents = list(play.names)
     for entry in environments:
-        asked = {"name": entry["image"]}
-        for agent, image in play.answers(
-            agents, "image.describe", lambda _agent, asked=asked: asked, validation.image
-        ).items():
+        asked = IMAGE_DESCRIBE(name=entry["image"])
+        for agent, image in play.answers(agents, asked, validation.image).items():
             if image.get("failed"):
                 agents.remove(agent)
                 reason = failure_reason(image)

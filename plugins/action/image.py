@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..module_utils._shared.codec import Json
 from ..module_utils._worker.module import at_least
 from ..plugin_utils._hosts.action import ComputeAction
+from ..plugin_utils._hosts.steps import IMAGE_PULL
 from ..plugin_utils._session.images import login_to
 
 
@@ -21,5 +22,5 @@ class ActionModule(ComputeAction):
         login = login_to(
             options["name"], options["registry"] or "", options["username"] or "", options["password"] or ""
         )
-        params = {"name": options["name"], "deadline": options["deadline"], "policy": options["pull"], **login}
-        return self.counted_step("image.pull", params, task_vars, options["agent"])
+        pull = IMAGE_PULL(name=options["name"], deadline=options["deadline"], policy=options["pull"], **login)
+        return self.counted_step(pull, task_vars, options["agent"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..module_utils._shared.codec import Json
 from ..module_utils._shared.documents import validation
 from ..plugin_utils._hosts.action import TASK, ComputeAction
+from ..plugin_utils._hosts.steps import NETWORK_ABSENT, NETWORK_PRESENT
 
 
 class ActionModule(ComputeAction):
@@ -22,8 +23,8 @@ class ActionModule(ComputeAction):
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
         options = self.checked()
         if options["state"] == "present":
-            return self.step("network.present", {"plan": options["plan"]}, task_vars)
+            return self.step(NETWORK_PRESENT(plan=options["plan"]), task_vars)
         sessions = options["sessions"]
         if sessions is None:
             sessions = [validation.plan(options["plan"], TASK).session.id]
-        return self.step("network.absent", {"sessions": sessions, "deadline": options["deadline"]}, task_vars)
+        return self.step(NETWORK_ABSENT(sessions=sessions, deadline=options["deadline"]), task_vars)

@@ -21,6 +21,7 @@ from ..plugin_utils._hosts.action import TASK
 from ..plugin_utils._hosts.conducted_action import ConductorAction
 from ..plugin_utils._hosts.conductor import Play
 from ..plugin_utils._hosts.results import joint_result
+from ..plugin_utils._hosts.steps import SSH_FIND, SSH_INSTALL, SSH_INSTALL_SET, Call
 
 
 class ActionModule(ConductorAction):
@@ -41,12 +42,12 @@ def _of_plan(play: Play, options: Mapping[str, Any]) -> Json:
     artifacts = Artifacts(options["artifacts"] or "", plan.session.name)
     own = SessionIdentity.of(plan, artifacts, check=play.check)
 
-    def params(agent: str) -> Json:
+    def call(agent: str) -> Call[Json]:
         hostnames = [one.hostname for one in plan.on(agent) if one.hostname in options["hostnames"]]
-        return {"plan": plan.part(agent), "bundle": own.bundle(agent), "containers": hostnames}
+        return SSH_INSTALL(plan=plan.part(agent), bundle=own.bundle(agent), containers=hostnames)
 
     agents = _agents(play, plan, options["hostnames"])
-    result = _installed(play, own, agents, "ssh.install", params)
+    result = _installed(play, own, agents, call)
     return own.keep(result, play.route_to(plan.main.agent, address), check=play.check, diff=play.diff)
 
 
@@ -67,30 +68,25 @@ def _of_set(play: Play, options: Mapping[str, Any]) -> Json:
         if member.host and member.host not in play.names:
             raise InputError("containers", member.host, "must be a host of the play")
 
-    def wanted(host: str) -> Json:
-        names = [member.name for member in members if member.host in ("", host)]
-        return {"names": names, "network": options["network"]}
-
-    hosts = [host for host in play.names if wanted(host)["names"]]
-    answers = play.on_each(hosts, "ssh.find", wanted)
+    names = {host: [one.name for one in members if one.host in ("", host)] for host in play.names}
+    hosts = [host for host in play.names if names[host]]
+    answers = play.on_each(hosts, lambda host: SSH_FIND(names=names[host], network=options["network"]))
     found = {host: validation.running_containers(answer, host) for host, answer in answers.items()}
     plan = plan_of(options["name"], members, found, user)
     own = SessionIdentity.of(plan, Artifacts(options["artifacts"] or "", plan.session.name), check=play.check)
 
-    def params(agent: str) -> Json:
-        return {"plan": plan.part(agent), "bundle": own.bundle(agent, port), "port": port}
+    def call(agent: str) -> Call[Json]:
+        return SSH_INSTALL_SET(plan=plan.part(agent), bundle=own.bundle(agent, port), port=port)
 
-    result = _installed(play, own, plan.agents, "ssh.install_set", params)
+    result = _installed(play, own, plan.agents, call)
     changed = bool(result["changed"] or own.is_new)
     return {**result, "changed": changed, "addresses": dict(plan.addresses), "artifacts": own.artifacts.folder}
 
 
-def _installed(
-    play: Play, own: SessionIdentity, agents: Sequence[str], step: str, params: Callable[[str], Json]
-) -> Json:
+def _installed(play: Play, own: SessionIdentity, agents: Sequence[str], call: Callable[[str], Call[Json]]) -> Json:
     """The joint result of the step on the agents. If it fails, keys that were made for it are removed."""
     try:
-        return {"installed": [], **joint_result(play.on_each(agents, step, params))}
+        return {"installed": [], **joint_result(play.on_each(agents, call))}
     except ComputeError:
         own.forget()
         raise

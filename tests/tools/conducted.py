@@ -20,6 +20,7 @@ from played import Answer
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import step_of
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.conductor import Play
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.steps import Call
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.transfer_watch import TERMINAL
 
 # By module: an answer, answers one after the other of which the last one repeats, or a function of host and options.
@@ -41,7 +42,8 @@ class Hosts:
         self._script = script
         self._variables = variables
 
-    def step(self, host: str, name: str, args: Json) -> Json:
+    def step(self, host: str, call: Call[Json]) -> Json:
+        name, args = call.step, call.params
         self.asked.append((host, name, json.loads(json.dumps(args))))
         noun, _dot, verb = name.partition(".")
         # The step itself must take these parameters.
@@ -64,14 +66,14 @@ class Hosts:
         if name not in self._names:
             raise AnsibleError(f"the inventory has no host {name!r}")
 
-        def fetch(step: str, params: Json, path: str, _size: int) -> Json:
+        def fetch(call: Call[Json], path: str, _size: int) -> Json:
             Path(path).touch()
-            return self.step(name, step, {**params, "path": path})
+            return self.step(name, call)
 
         return SimpleNamespace(
             value=self._variables.get(name, {}).get,
             taken=list,
-            counted_step=lambda step, params: self.step(name, step, params),
+            counted_step=lambda call: self.step(name, call),
             fetch=fetch,
             send=lambda path: path,
         )

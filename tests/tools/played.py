@@ -12,6 +12,7 @@ from typing import Any
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.action import ComputeAction
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.steps import Call
 
 Answer = Json | Exception
 # The connection of a host on which no process stays for further steps. Releases of ansible-core ask it in different ways.
@@ -41,8 +42,8 @@ def played(action: type[ComputeAction], *answers: Answer, check: bool = False, d
             result: Json = super().act(dict(args), task_vars)
             return result
 
-        def step(self, call: str, params: Json, task_vars: Json, agent: str = "") -> Json:
-            asked.append(json.loads(json.dumps(params)))
+        def step(self, call: Call[Json], task_vars: Json, agent: str = "") -> Json:
+            asked.append(json.loads(json.dumps(call.params)))
             answer = answers[min(len(asked), len(answers)) - 1]
             if isinstance(answer, Exception):
                 raise answer

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from typing import Any, Dict, List, Sequence
+from typing import Dict, List, Sequence
 
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents import validation
@@ -16,8 +16,20 @@ from ...module_utils._shared.errors import ComputeError
 from ...module_utils._shared.planning.swarm_plan import data_path_port
 from ...module_utils._shared.text.table import check_lines
 from .._hosts.conductor import Play
-from .._hosts.connection import OtherHosts
 from .._hosts.results import root_cause
+from .._hosts.steps import (
+    DOCTOR_CREATE_NETWORK,
+    DOCTOR_EXAMINE,
+    DOCTOR_HEAR,
+    DOCTOR_JOIN_NETWORK,
+    DOCTOR_LEAVE_NETWORK,
+    DOCTOR_LISTEN,
+    DOCTOR_MEASURE,
+    DOCTOR_REMOVE_NETWORK,
+    DOCTOR_SEND,
+    DOCTOR_TEST_NETWORK,
+    Call,
+)
 from .diagnosis import apart, diagnose, summarize
 from .overlay_checks import matrix
 from .overlay_plan import Link, overlay_plan, ring, rounds
@@ -46,16 +58,17 @@ def check_agents(play: Play, required: Requirements, seconds: float) -> Json:
 def _examine(play: Play) -> List[Json]:
     """The report on each agent, in the order of the play. Nothing but the report says that an agent does not answer."""
 
-    def examined(others: OtherHosts, host: str) -> Json:
+    def examine(host: str) -> Call[Json]:
         named = (play.of_host(host, "agent_swarm_address"), play.of_host(host, "ansible_host") or host)
         addresses = [str(address) for address in named if address]
-        before = time.time()
         sharing = str(play.of_host(host, "agent_gpu_sharing") or "none")
-        options = {"addresses": addresses, "several": len(play.names) > 1, "sharing": sharing}
-        answer = others.step(host, "doctor.examine", options)
-        return {**answer, "asked": (before, time.time())}
+        return DOCTOR_EXAMINE(addresses=addresses, several=len(play.names) > 1, sharing=sharing)
 
-    answers = play.tried_calls(play.names, "doctor.examine", examined)
+    def carry(host: str, call: Call[Json]) -> Json:
+        before = time.time()
+        return {**play.others.step(host, call), "asked": (before, time.time())}
+
+    answers = play.try_on_each(play.names, examine, carry)
     return [_report(host, answer) for host, answer in answers.items()]
 
 
@@ -92,16 +105,17 @@ class _Tests:
         names = [report["name"] for report in reports]
         port = data_path_port(report["swarm"] for report in reports)
         try:
-            self._keep("reason", self._step(names, "listen"))
-            self._keep("reason", self._step(names, "send", agents=list(map(_peer, reports)), port=port))
+            self._keep("reason", self._step(names, DOCTOR_LISTEN(mark=self._mark)))
+            send = DOCTOR_SEND(mark=self._mark, agents=list(map(_peer, reports)), port=port)
+            self._keep("reason", self._step(names, send))
         finally:
-            self._keep("reason", self._step(names, "hear"))
+            self._keep("reason", self._step(names, DOCTOR_HEAR(mark=self._mark)))
 
     def test_overlay(self, plan: Json) -> Json:
         """Test a throw-away network with a container of each agent. Returns the plan with the links that were measured."""
         manager, links = plan["manager"], []
         try:
-            self._keep("network_reason", self._step([manager], "create_network", plan=plan))
+            self._keep("network_reason", self._step([manager], DOCTOR_CREATE_NETWORK(mark=self._mark, plan=plan)))
             if "network_reason" not in self.probes[manager]:
                 links = self._test_inside([member["name"] for member in plan["members"]], plan)
         finally:
@@ -111,29 +125,29 @@ class _Tests:
     def _test_inside(self, names: Sequence[str], plan: Json) -> List[Link]:
         """Let the containers test each other as soon as all answer, then measure the throughput. Returns the measured links."""
         try:
-            self._keep("overlay_reason", self._step(names, "join_network", plan=plan))
+            self._keep("overlay_reason", self._step(names, DOCTOR_JOIN_NETWORK(mark=self._mark, plan=plan)))
             joined = [name for name in names if "overlay_reason" not in self.probes[name]]
-            return self._measure(self._step(joined, "test_network"), float(plan["seconds"]))
+            return self._measure(self._step(joined, DOCTOR_TEST_NETWORK(mark=self._mark)), float(plan["seconds"]))
         finally:
-            self._keep("overlay_reason", self._step(names, "leave_network"))
+            self._keep("overlay_reason", self._step(names, DOCTOR_LEAVE_NETWORK(mark=self._mark)))
 
     def _measure(self, answers: Dict[str, Json], seconds: float) -> List[Link]:
         """Measure the throughput of each link of a ring of the agents that have tested the network."""
         found = {host: _probe(host, answer, "reason").get("overlay") or {} for host, answer in answers.items()}
         links = ring({host: one for host, one in found.items() if one.get("measured")}) if seconds else []
         for turn in rounds(links):
-            orders = {name: {"mark": self._mark, "peer": peer, "seconds": seconds} for name, peer in turn}
-            self._play.try_on_each(list(orders), "doctor.measure", orders.__getitem__)
+            orders = {name: DOCTOR_MEASURE(mark=self._mark, peer=peer, seconds=seconds) for name, peer in turn}
+            self._play.try_on_each(list(orders), orders.__getitem__)
         return links
 
     def _remove_network(self, manager: str) -> None:
-        answer = self._step([manager], "remove_network")[manager]
+        answer = self._step([manager], DOCTOR_REMOVE_NETWORK(mark=self._mark))[manager]
         if answer.get("failed"):
             left = "The overlay network of the check stays on %s until the next check: %s"
             self._play.warn(left % (manager, root_cause(answer)))
 
-    def _step(self, hosts: Sequence[str], step: str, **params: Any) -> Dict[str, Json]:
-        return self._play.try_on_each(hosts, f"doctor.{step}", lambda _host: {"mark": self._mark, **params})
+    def _step(self, hosts: Sequence[str], call: Call[Json]) -> Dict[str, Json]:
+        return self._play.try_on_each(hosts, call)
 
     def _keep(self, reason: str, answers: Dict[str, Json]) -> None:
         """Keep what a step has found on each agent, or why it failed, by the name C(reason)."""

@@ -26,6 +26,7 @@ from . import direct_call, trace, worker_client
 from .documented import documented
 from .results import unreachable, with_failure_message, write_result
 from .runtime_scripts import runtime_scripts
+from .steps import Call
 from .transfer_watch import watched
 
 if TYPE_CHECKING:
@@ -133,23 +134,23 @@ class ComputeAction(ActionBase):
         self.engine = {name: options[name] for name in _ENGINE if options.get(name)}
         return dict(options)
 
-    def step(self, call: str, params: Json, task_vars: Json, agent: str = "") -> Json:
+    def step(self, call: Call[Json], task_vars: Json, agent: str = "") -> Json:
         """The result of a step where the task runs, on the engine that the inventory names for that host, or on the store there.
 
         ``agent`` is the host's name if it is not that of the task. The parameters ``docker_host``, ``timeout`` and ``state_dir``
         belong to the place.
         """
-        noun, params, host = noun_of(call), dict(params), agent or self.where(task_vars)
+        noun, params, host = noun_of(call.step), dict(call.params), agent or self.where(task_vars)
         is_of_head = noun in OF_HEAD.nouns
         place = self._head(params) if is_of_head else self._agent(params, host, task_vars)
-        args = {"call": call, "params": params, "head": is_of_head or host == self.head, **place}
+        args = {"call": call.step, "params": params, "head": is_of_head or host == self.head, **place}
         begun = time.time()
-        if {noun, call} & _HERE and self.is_here(task_vars):
+        if {noun, call.step} & _HERE and self.is_here(task_vars):
             result = direct_call.call(args, check_mode=self._task.check_mode, diff=self._task.diff)
         else:
             result = worker_client.answer(self, args, task_vars) or self._module_result(args, task_vars)
-            result = with_failure_message(result, call, self.where(task_vars))
-        return self._noted(call, begun, self._of_host(validation.result(result)))
+            result = with_failure_message(result, call.step, self.where(task_vars))
+        return self._noted(call.step, begun, self._of_host(validation.result(result)))
 
     def _of_host(self, result: Json) -> Json:
         """The result of a step without what Ansible would obey in it: a host adds no hosts and no variables, and notifies no handlers.
@@ -194,12 +195,12 @@ class ComputeAction(ActionBase):
         """The name of the host that the task runs on."""
         return str(self._task.delegate_to or task_vars.get("inventory_hostname") or "the host")
 
-    def counted_step(self, call: str, params: Json, task_vars: Json, agent: str = "") -> Json:
+    def counted_step(self, call: Call[Json], task_vars: Json, agent: str = "") -> Json:
         """Like ``step``; the callback shows the bytes that the step counts."""
         # In a directory of the user who logs in: no other user can take the name.
         progress = self._connection._shell.join_path(self._make_tmp_path(), "progress")
         with watched(self._connection, agent or self.where(task_vars), "cat " + shlex.quote(progress)):
-            return self.step(call, {**params, "progress": progress}, task_vars, agent)
+            return self.step(call.with_params(progress=progress), task_vars, agent)
 
     def is_here(self, task_vars: Json) -> bool:
         """Return whether the task runs on this machine, in the Python that runs Ansible."""

@@ -24,10 +24,15 @@ from .connection import OtherHosts
 from .phases import PHASES, SILENT, containers_of
 from .progress import phase_line
 from .results import failure_reason, joint_result, unreachable
+from .steps import LOGS_READ, Call
 from .transfer_watch import TERMINAL, write_whole
 
 if TYPE_CHECKING:
     from .action import ComputeAction
+
+# What hosts are asked, all alike or each by its name, and what carries it there.
+Asked = Call[Json] | Callable[[str], Call[Json]]
+Carrier = Callable[[str, Call[Json]], Json]
 
 
 class StepError(ComputeError):
@@ -112,53 +117,43 @@ class Play:
 
     # Steps
 
-    def try_on_each(self, hosts: Sequence[str], step: str, params: Callable[[str], Json]) -> Dict[str, Json]:
-        """The result of a step on each host, with the parameters for that host. A host that does not answer has a failed result."""
-        return self.tried_calls(hosts, step, lambda others, host: others.step(host, step, params(host)))
-
-    def on_each(self, hosts: Sequence[str], step: str, params: Callable[[str], Json]) -> Dict[str, Json]:
-        """The result of a step on each of these hosts. Raises StepError if it fails on any."""
-        return self.calls(hosts, step, lambda others, host: others.step(host, step, params(host)))
-
-    def calls(self, hosts: Sequence[str], name: str, call: Callable[[OtherHosts, str], Json]) -> Dict[str, Json]:
-        """The result of a call for each of these hosts. Raises StepError if it fails on any."""
-        found = self.tried_calls(hosts, name, call)
-        raise_if_failed(joint_result(found))
-        return found
-
-    def tried_calls(self, hosts: Sequence[str], name: str, call: Callable[[OtherHosts, str], Json]) -> Dict[str, Json]:
-        """The result of a call for each of these hosts. A host that does not answer has a failed result."""
-        found = self.others.counted(hosts, lambda host: self._result(host, name, call))
+    def try_on_each(self, hosts: Sequence[str], call: Asked, carry: Carrier | None = None) -> Dict[str, Json]:
+        """The result of a step on each host, with the parameters for that host. One that does not answer has a failed result."""
+        found = self.others.counted(hosts, lambda host: self._result(host, call, carry or self.others.step))
         for result in found.values():
             self.warn(*result.pop("warnings", None) or ())
         return found
 
-    def counted(self, hosts: Sequence[str], step: str, params: Json) -> Dict[str, Json]:
+    def on_each(self, hosts: Sequence[str], call: Asked, carry: Carrier | None = None) -> Dict[str, Json]:
+        """The result of a step on each of these hosts. Raises StepError if it fails on any."""
+        found = self.try_on_each(hosts, call, carry)
+        raise_if_failed(joint_result(found))
+        return found
+
+    def counted(self, hosts: Sequence[str], call: Call[Json]) -> Dict[str, Json]:
         """The result of a step that counts bytes, for each of these hosts. Raises StepError if it fails on any."""
-        return self.calls(hosts, step, lambda others, host: others.host(host).counted_step(step, params))
+        return self.on_each(hosts, call, lambda host, one: self.others.host(host).counted_step(one))
 
-    def tried(self, host: str, step: str, params: Json) -> Json:
+    def tried(self, host: str, call: Call[Json]) -> Json:
         """The result of a step on a host. One that does not answer has a failed result."""
-        return self.try_on_each([host], step, lambda _host: params)[host]
+        return self.try_on_each([host], call)[host]
 
-    def on(self, host: str, step: str, params: Json) -> Json:
+    def on(self, host: str, call: Call[Json]) -> Json:
         """The result of a step on a host. Raises StepError if it fails."""
-        return raise_if_failed(self.tried(host, step, params))
+        return raise_if_failed(self.tried(host, call))
 
-    def on_head(self, step: str, params: Json) -> Json:
+    def on_head(self, call: Call[Json]) -> Json:
         """The result of a step on the session store. Raises StepError if it fails."""
-        return raise_if_failed(self.tried_on_head(step, params))
+        return raise_if_failed(self.tried_on_head(call))
 
-    def tried_on_head(self, step: str, params: Json) -> Json:
-        return self.tried(self.head, step, {**params, **({"state_dir": self.state_dir} if self.state_dir else {})})
+    def tried_on_head(self, call: Call[Json]) -> Json:
+        return self.tried(self.head, call.with_params(state_dir=self.state_dir) if self.state_dir else call)
 
-    def answers(
-        self, hosts: Sequence[str], step: str, params: Callable[[str], Json], parse: Callable[[Json, str], Json]
-    ) -> Dict[str, Json]:
+    def answers(self, hosts: Sequence[str], call: Asked, parse: Callable[[Json, str], Json]) -> Dict[str, Json]:
         """Return what each host answers, parsed, or a failed result. The trace has none of it: rounds ask again and again."""
 
         def answer(host: str) -> Json:
-            found = self._result(host, "", lambda others, _host: others.step(host, step, params(host)))
+            found = self._result(host, call, self.others.step, is_noted=False)
             if found.get("failed"):
                 # The next round is the remedy.
                 return {**found, "msg": f"{host} cannot be reached: {found['reason']}."} if "reason" in found else found
@@ -171,21 +166,24 @@ class Play:
 
     def logs(self, hosts: Sequence[str], query: Callable[[str], Json]) -> Dict[str, Json]:
         """The C(logs) that each host answers, or a failed result."""
-        return self.answers(hosts, "logs.read", query, lambda found, host: {"logs": validation.logs(found, host)})
+        return self.answers(
+            hosts, lambda host: LOGS_READ(**query(host)), lambda found, host: {"logs": validation.logs(found, host)}
+        )
 
-    def _result(self, host: str, name: str, call: Callable[[OtherHosts, str], Json]) -> Json:
-        """The result of a call for a host. The trace has it by its name, if it has one."""
+    def _result(self, host: str, call: Asked, carry: Carrier, *, is_noted: bool = True) -> Json:
+        """The result of a step on a host, as ``carry`` carries it there."""
         phase, begun = self._phase, time.time()
         try:
-            found = call(self.others, host)
+            asked = call if isinstance(call, Call) else call(host)
+            found = carry(host, asked)
         except AnsibleConnectionFailure as error:
             return unreachable(host, str(error))
         except AnsibleError as error:
             return {"failed": True, "msg": f"{host}: {failure_reason({'msg': str(error)})}"}
         modules = self.others.host(host).taken()
-        if name:
+        if is_noted:
             self._note(phase, host, begun, modules)
-            self.action._display.v(f"{host}: {name} {time.time() - begun:.1f} s")
+            self.action._display.v(f"{host}: {asked.step} {time.time() - begun:.1f} s")
         return found
 
     def _note(self, phase: _Phase, host: str, begun: float, modules: Sequence[Json] = ()) -> None:

@@ -20,6 +20,7 @@ from .._client.keys import Identity
 from .._client.session_dir import DOCUMENT, Artifacts
 from .._client.shell import Shell
 from .._hosts.conductor import Play
+from .._hosts.steps import APPS_CHANGE, STORE_CHECK_RELAYS
 
 _MAIN = app_urls.MAIN
 # Of the parameters, those that name apps.
@@ -80,9 +81,9 @@ def added_apps(play: Play, plan: Plan, listed: Plan) -> List[SessionApp]:
     artifacts = Artifacts(play.artifacts, plan.session.name)
     added = app_urls.added(plan, artifacts)
     names = [one.name for one in added] + [app.name for app in running(plan.session.apps)]
-    options = {"session": plan.session.id, "user": subset(plan.session.user, "uid", "gid"), "tokens": sealed({})}
+    asked = APPS_CHANGE(session=plan.session.id, user=subset(plan.session.user, "uid", "gid"), tokens=sealed({}))
     try:
-        found = play.on(plan.main.agent, "apps.change", options) if names else {"apps": [], "relays": []}
+        found = play.on(plan.main.agent, asked) if names else {"apps": [], "relays": []}
     except ComputeError:  # no reason to undo a session that is verified
         found = {"apps": [{"name": name} for name in names], "relays": []}
     there = {app["name"] for app in found["apps"]}
@@ -122,7 +123,7 @@ def _on_each(play: Play, session: str, parts: List[Tuple[SessionContainer, Json]
         if container.agent not in play.names:
             rule = f"{container.hostname} is on {container.agent}, which this inventory does not have"
             raise InputError("session_name", session, rule)
-    results = [play.on(container.agent, "apps.change", {**part, **common}) for container, part in parts]
+    results = [play.on(container.agent, APPS_CHANGE(**part, **common)) for container, part in parts]
     # Containers on one agent have the same relays there.
     relays = {relay["name"]: relay for one in results for relay in one["relays"]}
     apps = [app for one in results for app in one["apps"]]
@@ -133,8 +134,7 @@ def _check_policy(play: Play, owner: str, apps: List[App], params: Json) -> None
     """Refuse relays that the policy of the site, which the head reads, does not permit this owner."""
     relays = [asdict(app) for app in apps if app.name in (params.get("publish") or ())]
     if relays:
-        wanted = {"relays": relays, "owner": owner, "port_range": str(params["ports"])}
-        play.on_head("store.check_relays", wanted)
+        play.on_head(STORE_CHECK_RELAYS(relays=relays, owner=owner, port_range=str(params["ports"])))
 
 
 def _keep(

@@ -14,6 +14,7 @@ from ...module_utils._shared.planning.batch_result import SILENT_PAUSE, BatchRes
 from ...module_utils._shared.states import ENDED
 from .._client.log_follower import GrowingLog
 from .._hosts.conductor import Play
+from .._hosts.steps import BATCH_START, BATCH_WAIT, Call
 from .record import record_result
 
 
@@ -21,7 +22,7 @@ def run_command(play: Play, plan: Plan, *, waits: bool, again: bool) -> BatchRes
     """Begin the command, also ``again`` after its end. If the user ``waits``, record the result; otherwise the result is empty."""
     main = plan.main.agent
     with play.phase("command"):
-        begun = play.on(main, "batch.start", {"plan": plan.part(main), "again": again})
+        begun = play.on(main, BATCH_START(plan=plan.part(main), again=again))
         if not waits:
             return BatchResult()
         result = _Rounds(play, plan, GrowingLog(str(begun.get("since") or ""))).wait_for_result()
@@ -48,7 +49,7 @@ class _Rounds:
         Rounds without a silent agent need no pause, because the agent of main1 watches the command meanwhile.
         """
         while True:
-            statuses = self._play.answers(self._plan.agents, "batch.wait", self._options, validation.status)
+            statuses = self._play.answers(self._plan.agents, self._call, validation.status)
             self._wait = self._wait.after_round(statuses, self._plan.session.on_failure)
             self._show_news()
             if self._wait.warning:
@@ -68,7 +69,7 @@ class _Rounds:
             for line in self._log.unseen(main.hostname, str(log["text"])):
                 self._play.say(line)
 
-    def _options(self, agent: str) -> Json:
+    def _call(self, agent: str) -> Call[Json]:
         """An agent that fails may answer again in the next round, over a new connection."""
         seconds = self._wait.round_seconds if agent == self._plan.main.agent else 0.0
-        return {"plan": self._plan.part(agent), "seconds": seconds}
+        return BATCH_WAIT(plan=self._plan.part(agent), seconds=seconds)

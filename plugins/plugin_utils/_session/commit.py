@@ -13,6 +13,7 @@ from ...module_utils._shared.errors import ComputeError, InputError
 from .._client.answers import chosen
 from .._client.shell import Shell
 from .._hosts.conductor import Play, raise_if_failed
+from .._hosts.steps import IMAGE_CHECK_NAME, IMAGE_COMMIT, IMAGE_MEASURE, STORE_CHECK_COMMIT
 from .images import ImageTarget, distribute
 
 _VARIABLE = "session_commit_image"
@@ -32,17 +33,17 @@ def commit_container(play: Play, settings: Json) -> Json:
         agent = next(one.agent for one in document.containers if one.hostname == host)
         if agent not in play.names:
             raise InputError("session_name", name, f"{host} is on {agent}, which this inventory does not have")
-        play.on_head("store.check_commit", {"session": session, "owner": owner, "image": image})
+        play.on_head(STORE_CHECK_COMMIT(session=session, owner=owner, image=image))
         others = [one for one in _reached(play, image, owner) if one != agent]
         wanted = {"session": session, "owner": owner, "name": name, "container": host, "image": image}
         wanted["squash"] = settings["session_commit_squash"]
-        measured = play.on(agent, "image.measure", {"wanted": wanted})
+        measured = play.on(agent, IMAGE_MEASURE(wanted=wanted))
     play.say(str(measured["message"]))
     if play.check:
         return {"changed": True, "image": image, "id": ""}
     with play.phase("commit"):
-        params = {"wanted": wanted, "deadline": settings["session_commit_timeout"]}
-        made = play.counted([agent], "image.commit", params)[agent]["image"]
+        commit = IMAGE_COMMIT(wanted=wanted, deadline=settings["session_commit_timeout"])
+        made = play.counted([agent], commit)[agent]["image"]
     play.say(f"Image {image} is {made['id']} on {agent}")
     _spread(play, image, owner, [agent, *others])
     return {"changed": True, "image": image, "id": made["id"]}
@@ -50,7 +51,7 @@ def commit_container(play: Play, settings: Json) -> Json:
 
 def _reached(play: Play, image: str, owner: str) -> List[str]:
     """The agents that answer. Raises StepError if one of them has another image of that name."""
-    found = play.try_on_each(play.names, "image.check_name", lambda _agent: {"name": image, "owner": owner})
+    found = play.try_on_each(play.names, IMAGE_CHECK_NAME(name=image, owner=owner))
     lost = [agent for agent, result in found.items() if (result.get("failure") or {}).get("code") == "unreachable"]
     for agent, result in found.items():
         if agent not in lost:

@@ -25,7 +25,7 @@ from ...module_utils._shared.units import show_bytes
 from .._client.registry_login import login_for
 from .._hosts import direct_call
 from .._hosts.conductor import Play
-from .._hosts.connection import OtherHosts
+from .._hosts.steps import IMAGE_ASK, IMAGE_DESCRIBE, IMAGE_EXPORT, IMAGE_LOAD, IMAGE_PULL, Call
 from .deployment import image_is_settled, is_permitted
 from .launch_spec import Launch
 
@@ -86,15 +86,13 @@ def login_to(name: str, registry: str, username: str, password: str) -> Mapping[
 def check_exist(play: Play, images: Sequence[ImageTarget]) -> None:
     """Refuse an image that exists nowhere before another one is pulled. Raises InputError."""
     for wanted in images if len(images) > 1 else ():
-        named = {agent: {"name": wanted.name} for agent in wanted.asked}
-        found = play.on_each(wanted.asked, "image.describe", named.__getitem__)
-        known = image_distribution.reported_images(wanted.asked, found)
+        known = _described(play, wanted)
         own = _controller_image(play, wanted.name)
         if any(one["present"] for one in (*known.values(), *own.values())):
             continue
         if wanted.pull != image_distribution.NEVER:
-            options = {agent: {"name": wanted.name, **(wanted.login or {})} for agent in wanted.needing}
-            asked = play.on_each(wanted.needing, "image.ask", options.__getitem__)
+            asks = IMAGE_ASK(name=wanted.name, **(wanted.login or {}))
+            asked = play.on_each(wanted.needing, asks)
             known.update(image_distribution.reported_images(wanted.needing, asked))
             if not all(known[agent]["reason"] for agent in wanted.needing):
                 continue
@@ -107,12 +105,17 @@ def distribute(play: Play, wanted: ImageTarget) -> bool:
 
     Each architecture has its own. An image of a container stays on agents of the architecture of the first.
     """
-    found = play.on_each(wanted.asked, "image.describe", lambda _agent: {"name": wanted.name})
-    images = image_distribution.reported_images(wanted.asked, found)
+    images = _described(play, wanted)
     groups = image_distribution.by_architecture(wanted.needing, images)
     parts = [replace(wanted, needing=group) for group in (groups[:1] if wanted.owner else groups)]
     changed = [_distribute(play, part, dict(images)) for part in parts]
     return any(changed)
+
+
+def _described(play: Play, wanted: ImageTarget) -> Dict[str, Json]:
+    """The image on each agent from which it can be copied."""
+    found = play.on_each(wanted.asked, IMAGE_DESCRIBE(name=wanted.name))
+    return image_distribution.reported_images(wanted.asked, found)
 
 
 def _distribute(play: Play, wanted: ImageTarget, images: Dict[str, Json]) -> bool:
@@ -134,11 +137,17 @@ def _pulled(play: Play, wanted: ImageTarget, pulls: Json) -> Dict[str, Json]:
     agents: List[str] = list(pulls["pull"])
     if not agents:
         return {}
-    expected = {"image_id": pulls["id"], "content": pulls["content"], "digests": pulls["digests"]}
-    manner = {"name": wanted.name, "policy": wanted.pull, "deadline": wanted.deadline}
-    options = {**manner, **expected, **(wanted.login or {})}
+    pull = IMAGE_PULL(
+        name=wanted.name,
+        policy=wanted.pull,
+        deadline=wanted.deadline,
+        image_id=pulls["id"],
+        content=pulls["content"],
+        digests=pulls["digests"],
+        **(wanted.login or {}),
+    )
     with play.phase("pull"):
-        results = play.counted(agents, "image.pull", options)
+        results = play.counted(agents, pull)
     return image_distribution.reported_images(agents, results)
 
 
@@ -160,20 +169,22 @@ def _controller_image(play: Play, name: str) -> Dict[str, Json]:
     hostvars = play.task_vars.get("hostvars") or {}
     # An unknown name of hostvars is an undefined value, not a KeyError.
     address = hostvars[CONTROLLER].get("agent_docker_host") if CONTROLLER in hostvars else ""
-    args = {"call": "image.describe", "params": {"name": name}, "agent": CONTROLLER, "docker_host": str(address or "")}
+    call = IMAGE_DESCRIBE(name=name)
+    args = {"call": call.step, "params": call.params, "agent": CONTROLLER, "docker_host": str(address or "")}
     result = direct_call.call(args, check_mode=False, diff=False)
     return {CONTROLLER: result["image"]} if result.get("image") else {}
 
 
 def _copy(play: Play, wanted: ImageTarget, copies: Copies) -> None:
-    expected = {"name": wanted.name, "image_id": copies.id, "content": copies.content, "owner": wanted.owner}
     with play.phase("copy"), _fetched(play, wanted, copies) as path:
 
-        def delivered(others: OtherHosts, agent: str) -> Json:
-            remote = others.host(agent).send(path)
-            return others.step(agent, "image.load", {**expected, "path": remote})
+        def delivered(agent: str) -> Call[Json]:
+            remote = play.others.host(agent).send(path)
+            return IMAGE_LOAD(
+                name=wanted.name, path=remote, image_id=copies.id, content=copies.content, owner=wanted.owner
+            )
 
-        play.calls(copies.copies, "image.load", delivered)
+        play.on_each(copies.copies, delivered)
 
 
 @contextmanager
@@ -187,12 +198,12 @@ def _fetched(play: Play, wanted: ImageTarget, copies: Copies) -> Iterator[str]:
             amounts = show_bytes(free), os.path.dirname(folder), wanted.name, show_bytes(copies.size)
             raise StateError(message % amounts)
         path = os.path.join(folder, ARCHIVE)
-        exported = {"image_id": copies.id, "size": copies.size}
+        export = IMAGE_EXPORT(image_id=copies.id, path=path, size=copies.size)
 
-        def fetched(others: OtherHosts, agent: str) -> Json:
-            return others.host(agent).fetch("image.export", exported, path, copies.size)
+        def fetch(agent: str, call: Call[Json]) -> Json:
+            return play.others.host(agent).fetch(call, path, copies.size)
 
-        play.calls([copies.source], "image.export", fetched)
+        play.on_each([copies.source], lambda _agent: export, fetch)
         yield path
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -18,6 +18,15 @@ from ...module_utils._shared.planning.batch_result import FAILURE
 from .._client.session_dir import Artifacts
 from .._hosts import trace
 from .._hosts.conductor import Play
+from .._hosts.steps import (
+    CONTAINERS_ABSENT,
+    CONTAINERS_LIMITED,
+    FOLDERS_FIND,
+    FOLDERS_MARK,
+    FOLDERS_UNMARK,
+    LOGS_READ,
+    NETWORK_ABSENT,
+)
 from . import resize
 from .apps import added_apps, restart_apps
 from .batch import run_command
@@ -33,7 +42,7 @@ from .terminate import remove, terminate
 from .verify import confirm, verify
 
 # The logs of a launch that fails: the controller holds them in memory, and nothing is removed before they are read.
-_LOGS = {"tail": 10000, "total": 4 << 20, "deadline": 10}
+_LINES, _BYTES, _SECONDS = 10000, 4 << 20, 10
 _UNREACHABLE = "unreachable"
 # The head lets a session be placed again three times.
 _MOST_ATTEMPTS = 5
@@ -160,16 +169,18 @@ def _deployed(play: Play, placed: Launch, plan: Plan) -> LaunchResult:
 def _remove_launch(play: Play, placed: Launch, plan: Plan) -> Tuple[List[Json], Sequence[str]]:
     """Remove the containers and the network of a launch. Returns their logs, and the agents that may still hold something of it."""
     session, is_new = plan.session.id, placed.decision.outcome == "placed"
-    own = {"sessions": [session], "launch": plan.session.launch}
+    own = CONTAINERS_ABSENT(sessions=[session], launch=plan.session.launch)
     with play.phase("undo"):
         logs = (
-            play.try_on_each(plan.agents, "logs.read", lambda _agent: {**_LOGS, "session": session}) if is_new else {}
+            play.try_on_each(plan.agents, LOGS_READ(session=session, tail=_LINES, total=_BYTES, deadline=_SECONDS))
+            if is_new
+            else {}
         )
-        removed = play.try_on_each(plan.agents, "containers.absent", lambda _agent: own)
+        removed = play.try_on_each(plan.agents, own)
         lost = unreachable_agents(placed.agents, [agent for agent, answer in removed.items() if answer.get("failure")])
         if is_new:
             host = network_host(plan, placed.agents, play.head)
-            play.tried(host, "network.absent", {"sessions": [session], "deadline": network_patience(lost)})
+            play.tried(host, NETWORK_ABSENT(sessions=[session], deadline=network_patience(lost)))
     return [{"logs": answer["logs"]} for answer in logs.values() if answer.get("logs")], lost
 
 
@@ -202,7 +213,7 @@ def _change(play: Play, placed: Launch, plan: Plan) -> bool:
     has_changed, apps = False, list(placed.decision.failed_apps)
     if placed.must_apply_limits:
         with play.phase("limits"):
-            limited = play.on_each(plan.agents, "containers.limited", lambda agent: {"plan": plan.part(agent)})
+            limited = play.on_each(plan.agents, lambda agent: CONTAINERS_LIMITED(plan=plan.part(agent)))
         has_changed = any(answer.get("changed") for answer in limited.values())
     if apps:
         restart_apps(play, plan, apps, placed.asked.request.apps_timeout)
@@ -232,15 +243,15 @@ def prove_folders(play: Play, plan: Plan) -> None:
     main, *others = plan.agents
     if not mounts or not others:
         return
-    common = {"folders": list(dict.fromkeys(mount.source for mount in mounts)), "token": plan.session.launch}
-    common["permitted"] = list(plan.session.permitted_folders)
-    user = {"uid": plan.session.user.uid, "gid": plan.session.user.gid}
+    folders = list(dict.fromkeys(mount.source for mount in mounts))
     writable = list(dict.fromkeys(mount.source for mount in mounts if mount.mode == "rw"))
+    token, user, permitted = plan.session.launch, plan.session.user, list(plan.session.permitted_folders)
     with play.phase("folders"):
         try:
-            options = {**common, **user, "writable": writable}
-            marks = play.on(main, "folders.mark", options)["marks"]
-            wanted = {"marks": marks, "token": plan.session.launch}
-            play.on_each(others, "folders.find", lambda _agent: wanted)
+            mark = FOLDERS_MARK(
+                folders=folders, token=token, uid=user.uid, gid=user.gid, writable=writable, permitted=permitted
+            )
+            find = FOLDERS_FIND(marks=play.on(main, mark)["marks"], token=token)
+            play.on_each(others, find)
         finally:
-            play.tried(main, "folders.unmark", common)
+            play.tried(main, FOLDERS_UNMARK(folders=folders, token=token, permitted=permitted))

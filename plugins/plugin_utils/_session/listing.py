@@ -20,6 +20,7 @@ from ...module_utils._shared.planning.variable import LIST, LOGS, POLICY, USAGE
 from ...module_utils._shared.units import show_time
 from .._hosts.conductor import Play
 from .._hosts.files import location, nice, write
+from .._hosts.steps import STORE_POLICY, STORE_USAGE
 from .._output.lists import WIDTH, list_lines
 from .._output.page import MONTH, page_of
 from .._variables.request_variables import checked_variables
@@ -85,7 +86,7 @@ def list_policy(play: Play, given: Json) -> Json:
     """The policy of the site, as lines in the format of C(policy_format)."""
     with play.phase("check"):
         settings = checked_variables(play.action, play.task_vars, POLICY)["variables"]
-    result = play.on_head("store.policy", {"agents": given.get("agents") or collect_reports(play).agents})
+    result = play.on_head(STORE_POLICY(agents=given.get("agents") or collect_reports(play).agents))
     if settings["policy_format"] == "json":
         result["lines"] = nice({name: result[name] for name in ("policy", "owners")}).splitlines()
     return result
@@ -95,8 +96,8 @@ def list_usage(play: Play, given: Json) -> Json:
     """Return what owners have used in C(usage_month), as lines in the format of C(usage_format), or in the file of C(usage_file)."""
     with play.phase("check"):
         settings = checked_variables(play.action, play.task_vars, USAGE)["variables"]
-    asked = {"owner": given.get("owner") or play.owner or None, "month": settings["usage_month"] or None}
-    result = play.on_head("store.usage", asked)
+    asked = STORE_USAGE(owner=given.get("owner") or play.owner or None, month=settings["usage_month"] or None)
+    result = play.on_head(asked)
     csv = str(result["csv"])
     texts = {"table": "\n".join(result["lines"]), "csv": csv, "json": nice(result["usage"])}
     text = texts[settings["usage_format"]]

@@ -13,6 +13,16 @@ from ...module_utils._shared.constants import HOST, MULTI_NODE
 from ...module_utils._shared.documents import validation
 from ...module_utils._shared.errors import ComputeError, StateError
 from .._hosts.conductor import Play
+from .._hosts.steps import (
+    CONTAINERS_ABSENT,
+    CONTAINERS_STOPPED,
+    QUEUE_CLEANED,
+    QUEUE_FENCED,
+    SWARM_DESCRIBE,
+    SWARM_FENCE,
+    SWARM_JOIN,
+    SWARM_LEAVE,
+)
 from .reports import Reports
 
 _NOT_CLEANED = "What sessions have left on %s was not removed: %s The next pass tries again."
@@ -37,10 +47,9 @@ def fence_nodes(play: Play, reports: Reports, loss: Json, *, unfenced: bool = Fa
         raise StateError(why + ("." if loss["shared"] else _UNFENCED), play.head)
     for swarm, manager in managers.items():
         nodes = {name: node for name, node in loss["nodes"].items() if swarms[name] == swarm}
-        options = {"nodes": nodes, "swarm_id": swarm, "removes": bool(loss["shared"])}
         if manager:
             with play.phase("fence"):
-                play.on(manager, "swarm.fence", options)
+                play.on(manager, SWARM_FENCE(nodes=nodes, swarm_id=swarm, removes=bool(loss["shared"])))
 
 
 def clean_up(play: Play, reports: Reports, fenced: Mapping[str, Json]) -> None:
@@ -56,8 +65,8 @@ def clean_up(play: Play, reports: Reports, fenced: Mapping[str, Json]) -> None:
 
 def _fenced_now(play: Play, reports: Reports, agent: str, found: Json) -> Json:
     """Return what is still to clean of what was ``found``: another controller may have cleaned, and moved sessions back, meanwhile."""
-    own = {"agents": [report for report in reports.agents if report["name"] == agent]}
-    answer = validation.losses(play.on_head("queue.fenced", own), play.head)
+    own = QUEUE_FENCED(agents=[report for report in reports.agents if report["name"] == agent])
+    answer = validation.losses(play.on_head(own), play.head)
     now = (answer.get("fenced") or {}).get(agent)
     if not now:
         return {}
@@ -70,12 +79,12 @@ def _clean(play: Play, reports: Reports, agent: str, found: Json) -> None:
         return
     sessions = list(found["sessions"])
     if sessions:
-        play.on(agent, "containers.absent", {"sessions": sessions, "over": sessions, "network": True})
+        play.on(agent, CONTAINERS_ABSENT(sessions=sessions, over=sessions, network=True))
     # None leaves a Swarm because the store says so: an agent that answers says itself that it is in none.
     known = [one for one in reports.statuses if one.name == agent and one.reachable]
     rejoins = bool(found["rejoins"]) and any(not (one.swarm or one.managers) for one in known)
     node = _rejoin(play, reports, agent, str(found["swarm"])) if rejoins else ""
-    play.on_head("queue.cleaned", {"agent": agent, "sessions": sessions, "node": node})
+    play.on_head(QUEUE_CLEANED(agent=agent, sessions=sessions, node=node))
     removed = "its old containers of sessions that have moved are removed" if sessions else ""
     joined = "it has joined its Swarm again" if rejoins else ""
     if removed or joined:
@@ -92,12 +101,17 @@ def _rejoin(play: Play, reports: Reports, agent: str, swarm: str) -> str:
         raise StateError(f"No manager of its Swarm answers: {_REMEDY}", agent)
     cut_off = _sessions_on_overlays(reports, agent)
     if cut_off:
-        play.on(agent, "containers.stopped", {"sessions": cut_off})
-    known = play.on(lead, "swarm.describe", {"tokens": True})
+        play.on(agent, CONTAINERS_STOPPED(sessions=cut_off))
+    known = play.on(lead, SWARM_DESCRIBE(tokens=True))
     place = known["swarm"]
-    play.on(agent, "swarm.leave", {})
-    own = {"addresses": [play.address_of(agent)], "cluster": place["cluster_id"], "remote": place["address"]}
-    joined = play.on(agent, "swarm.join", {**own, "token": known["tokens"]["worker"]})
+    play.on(agent, SWARM_LEAVE())
+    join = SWARM_JOIN(
+        addresses=[play.address_of(agent)],
+        cluster=place["cluster_id"],
+        remote=place["address"],
+        token=known["tokens"]["worker"],
+    )
+    joined = play.on(agent, join)
     return str(joined["swarm"].get("node_id") or "")
 
 

@@ -28,6 +28,7 @@ from .._client.session_dir import Artifacts
 from .._hosts import notification
 from .._hosts.conductor import Play, raise_if_failed
 from .._hosts.holder import has_exited, lease_owner
+from .._hosts.steps import SESSION_PLACE
 from .._settings.settings import KEPT
 from .._variables.templates import render_environment
 from .agreement import check_agreement
@@ -180,7 +181,7 @@ def _attempt(play: Play, options: Json) -> Decision:
 
 
 def _decided(play: Play, options: Json) -> Decision:
-    answer = play.tried_on_head("session.place", options)
+    answer = play.tried_on_head(SESSION_PLACE(**options))
     # A session of the queue that cannot be launched is a decision, too.
     return validation.decision(answer if answer.get("outcome") == "failed" else raise_if_failed(answer), play.head)
 

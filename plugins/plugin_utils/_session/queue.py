@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Any, Iterator, List, Sequence
+from typing import Iterator, List, Sequence
 
 from ...module_utils._head.session_view import finished_sessions, sessions_to_repair
 from ...module_utils._shared.codec import Json
@@ -21,6 +21,7 @@ from .._client.request_cache import KeptRequests, NotRequestedError, StaleSessio
 from .._hosts import notification
 from .._hosts.conductor import Play
 from .._hosts.holder import has_exited, lease_owner, login
+from .._hosts.steps import QUEUE_BEGIN, QUEUE_DECIDE, QUEUE_END, QUEUE_MAINTAIN
 from .._variables.request_variables import checked_variables
 from .launch import launch
 from .launch_spec import LaunchSpec
@@ -58,34 +59,54 @@ class _Pass:
         self._play = play
         self._settings = settings
         self._follows = follows
+        self._owner = play.owner or login()
         self._failures: List[str] = []
         self._recent = RecentReports(play)
         self.has_changed = False
 
     def make(self) -> None:
-        begun = self._call("begin", lease=self._settings["session_launch_timeout"])
+        begun = self._begun()
         self._play.show(begun["summary"])
         if not begun["begun"]:
             return
         try:
             self._go_through()
         finally:
-            self._call("end")
+            with self._play.phase("upkeep"):
+                self._play.on_head(QUEUE_END(owner=self._owner, holder=lease_owner()))
         with self._keeping_failure():
             self._write_metrics()
         if self._failures:
             raise SessionError(" ".join(self._failures))
 
-    def _call(self, verb: str, **options: Any) -> Json:
-        """A step of the pass on the head. The pass of a controller that has certainly ended is taken over."""
-        own = {"owner": self._play.owner or login(), "holder": lease_owner(), **options}
-        with self._play.phase("place" if verb == "decide" else "upkeep"):
-            answer = self._play.on_head("queue." + verb, own)
-            if answer.get("holder") and has_exited(answer["holder"]):
-                answer = self._play.on_head("queue." + verb, {**own, "takeover": True})
-        self._play.notify_ends(answer.get("ended") or ())
-        self.has_changed = self.has_changed or bool(answer.get("ended"))
-        return answer
+    def _begun(self) -> Json:
+        """Begin the pass. The pass of a controller that has certainly ended is taken over."""
+        lease = int(self._settings["session_launch_timeout"])
+
+        def begin(*, takeover: bool) -> Json:
+            call = QUEUE_BEGIN(owner=self._owner, holder=lease_owner(), lease=lease, takeover=takeover)
+            return self._play.on_head(call)
+
+        with self._play.phase("upkeep"):
+            begun = begin(takeover=False)
+            return begin(takeover=True) if begun["holder"] and has_exited(begun["holder"]) else begun
+
+    def _decided(self, tried: List[str], agents: List[Json]) -> Json:
+        """Return what the head decides about the sessions that wait."""
+        call = QUEUE_DECIDE(
+            owner=self._owner,
+            holder=lease_owner(),
+            agents=agents,
+            tried=tried,
+            queue_policy=self._settings["session_queue_policy"],
+            queue_age_bound=self._settings["session_queue_age_bound"],
+            lease=self._settings["session_launch_timeout"],
+        )
+        with self._play.phase("place"):
+            decided = self._play.on_head(call)
+        self._play.notify_ends(decided["ended"])
+        self.has_changed = self.has_changed or bool(decided["ended"])
+        return decided
 
     def _go_through(self) -> None:
         play = self._play
@@ -174,10 +195,15 @@ class _Pass:
     def _keep_order(self, reports: Reports) -> List[Json]:
         """Record the use of the agents, remove what is old, and clean agents that are back. Returns sessions that have lost agents."""
         play, folders = self._play, StaleSessionDirs.of(self._play.artifacts, check=self._play.check)
-        kept = {name: self._settings["session_" + name] for name in ("keep_days", "keep_logs")}
-        own = {"owner": play.owner or login(), "agents": reports.agents}
+        maintain = QUEUE_MAINTAIN(
+            owner=self._owner,
+            agents=reports.agents,
+            keep_days=self._settings["session_keep_days"],
+            keep_logs=self._settings["session_keep_logs"],
+            **folders.option(),
+        )
         with play.phase("upkeep"):
-            result = validation.losses(play.on_head("queue.maintain", {**kept, **own, **folders.option()}), play.head)
+            result = validation.losses(play.on_head(maintain), play.head)
         play.warn(*folders.remove(result.get("ended_folders") or ()))
         play.notify(notification.DEGRADED, *result.get("degraded") or ())
         if not play.check:
@@ -186,14 +212,12 @@ class _Pass:
 
     def _launch_what_fits(self, reports: Reports) -> None:
         """Rounds until nothing fits. In check mode nothing is launched, so another round would give the same room again."""
-        options = {name: self._settings["session_" + name] for name in ("queue_policy", "queue_age_bound")}
-        options["lease"] = self._settings["session_launch_timeout"]
         tried: List[str] = []
         while True:
-            decided = self._call("decide", **options, tried=tried, agents=reports.agents)
+            decided = self._decided(tried, reports.agents)
             fitting = self._requested(decided["fitting"])
             if not self._play.check:
-                remove(self._play, reports, decided.get("remove") or (), decided.get("ended") or ())
+                remove(self._play, reports, decided["remove"], decided["ended"])
             for session in fitting:
                 self._launch(session)
             self._play.show(decided["summary"])

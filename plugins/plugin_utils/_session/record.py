@@ -24,6 +24,7 @@ from .._hosts import notification, trace
 from .._hosts.conductor import Play
 from .._hosts.holder import lease_owner
 from .._hosts.phases import PHASES
+from .._hosts.steps import SESSION_RECORD
 
 
 def record_session(play: Play, state: str, **change: Any) -> Json:
@@ -31,7 +32,7 @@ def record_session(play: Play, state: str, **change: Any) -> Json:
     is_end = state in ("terminating", "terminated")
     folders = StaleSessionDirs.of(play.artifacts if is_end else None, check=play.check)
     made = {**change, **folders.option(), "holder": lease_owner()}
-    result = validation.recorded(play.on_head("session.record", {"state": state, "change": made}), play.head)
+    result = validation.recorded(play.on_head(SESSION_RECORD(state=state, change=made)), play.head)
     event = notification.event_of(bool(result.get("changed")), result["session"], str(change.get("result") or ""))
     play.notify(event, result["session"])
     play.notify(notification.ENDED, *result.get("ended") or ())

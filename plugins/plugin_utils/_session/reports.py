@@ -28,6 +28,7 @@ from .._hosts.files import write
 from .._hosts.holder import login
 from .._hosts.results import root_cause
 from .._hosts.ssh_route import plugin_of
+from .._hosts.steps import REPORT_COLLECT, SESSIONS_LIST_ALL
 from .._output.metrics import metrics_text
 
 # The variables of a host that become options of its report. Without a variable, the option has its default.
@@ -135,8 +136,8 @@ def collect_reports(
     names = play.names if hosts is None else hosts
     asked = {host: report_options({**_asked_of(play, host), **_set(wanted)}) for host in names}
     with play.phase("inform") if is_shown else nullcontext():
-        own = {"store": play.state_dir or STATE_DIR}
-        answers = play.try_on_each(names, "report.collect", lambda host: {"options": asked[host], **own})
+        own = play.state_dir or STATE_DIR
+        answers = play.try_on_each(names, lambda host: REPORT_COLLECT(options=asked[host], store=own))
     _check_head(play.head, answers)
     found = {host: of_result(asked[host], answer) for host, answer in answers.items()}
     return Reports(
@@ -248,10 +249,10 @@ def _set(options: Json) -> Json:
 
 def read_list(play: Play, agents: List[Json], wanted: Json, owner: str) -> Json:
     """The head's list of the sessions of an owner; without an owner, of the current user."""
-    own = {"viewer": login(), "agents": [dict(agent.get("agent") or agent) for agent in agents]}
-    named = {} if owner == ALL_OWNERS else {"owner": owner or login()}
-    asked = {name: value for name, value in wanted.items() if value is not None and name != "owner"}
-    return play.on_head("sessions.list_all", {**asked, **own, **named})
+    reports = [dict(agent.get("agent") or agent) for agent in agents]
+    whose = None if owner == ALL_OWNERS else owner or login()
+    asked = {name: value for name, value in wanted.items() if value is not None and name not in ("agents", "owner")}
+    return play.on_head(SESSIONS_LIST_ALL(agents=reports, viewer=login(), owner=whose, **asked))
 
 
 def write_metrics(play: Play, path: str, agents: List[Json]) -> bool:

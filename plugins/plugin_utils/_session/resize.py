@@ -18,6 +18,7 @@ from .._client.identity import SessionIdentity
 from .._client.request_cache import KeptRequests
 from .._client.session_dir import Artifacts
 from .._hosts.conductor import Play
+from .._hosts.steps import CONTAINERS_ABSENT, CONTAINERS_FOLLOWED, Call
 from .._variables.templates import render_environment
 from .launch_spec import Launch
 from .session_file import running_session
@@ -44,14 +45,14 @@ def remove_strangers(play: Play, placed: Launch, plan: Plan) -> None:
     agents = {agent for _hostname, agent in placed.decision.removed}
     found = [agent for agent in play.names if agent in agents]
     with play.phase("remove"):
-        play.on_each(found, "containers.absent", lambda agent: _all_but(plan, placed.decision.removed, agent))
+        play.on_each(found, lambda agent: _all_but(plan, placed.decision.removed, agent))
 
 
 def update_members(play: Play, plan: Plan) -> None:
     """Write the names of the members into the files of the controller and of the containers that run, where they differ."""
     own = SessionIdentity.of(plan, Artifacts(play.artifacts, plan.session.name), check=False)
     with play.phase("follow"):
-        play.on_each(plan.agents, "containers.followed", lambda agent: _part(plan, own, agent))
+        play.on_each(plan.agents, lambda agent: _followed(plan, own, agent))
     own.keep({}, play.route_to(plan.main.agent), check=False, diff=False)
 
 
@@ -61,10 +62,10 @@ def undo(play: Play, placed: Launch, plan: Plan) -> None:
     former = resized(plan, request, launch=plan.session.launch)
     former = with_user_environment(former, render_environment(request, former))
     artifacts, kept = Artifacts(play.artifacts, plan.session.name), KeptRequests(play.artifacts)
-    play.try_on_each(plan.agents, "containers.absent", lambda _agent: _all_but(former))
+    play.try_on_each(plan.agents, lambda _agent: _all_but(former))
     if artifacts.identity(plan.session.id, create=False) is not None:
         own = SessionIdentity.of(former, artifacts, check=False)
-        play.try_on_each(former.agents, "containers.followed", lambda agent: _part(former, own, agent))
+        play.try_on_each(former.agents, lambda agent: _followed(former, own, agent))
         own.keep({}, play.route_to(plan.main.agent), check=False, diff=False)
     kept.keep(plan.session.id, request, kept.files(plan.session.id))
 
@@ -77,11 +78,11 @@ def size_change(placed: Launch, plan: Plan) -> Json:
     return {"before": before, "after": after, "before_header": "containers", "after_header": "containers"}
 
 
-def _all_but(plan: Plan, gone: Collection[Tuple[str, str]] = (), agent: str = "") -> Json:
+def _all_but(plan: Plan, gone: Collection[Tuple[str, str]] = (), agent: str = "") -> Call[Json]:
     """Return what removes all containers of the session on an agent but those of the plan that are not among those to go there."""
     keep = [one.id for one in plan.containers if (one.hostname, agent) not in gone]
-    return {"sessions": [plan.session.id], "keep": keep}
+    return CONTAINERS_ABSENT(sessions=[plan.session.id], keep=keep)
 
 
-def _part(plan: Plan, own: SessionIdentity, agent: str) -> Json:
-    return {"plan": plan.part(agent), "bundle": own.bundle(agent)}
+def _followed(plan: Plan, own: SessionIdentity, agent: str) -> Call[Json]:
+    return CONTAINERS_FOLLOWED(plan=plan.part(agent), bundle=own.bundle(agent))

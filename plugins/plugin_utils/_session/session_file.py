@@ -24,6 +24,7 @@ from ...module_utils._shared.planning.secret_rules import HIDDEN, SECRETS
 from .._client.request_cache import KeptRequests, NotRequestedError
 from .._hosts.conductor import Play
 from .._hosts.holder import login
+from .._hosts.steps import SESSIONS_REQUEST
 from .._variables.request_export import variables_of
 
 LIKE = "session_like"
@@ -84,12 +85,12 @@ def stored(play: Play, variable: str, name: str, owner: str) -> Json:
 
     Raises InputError, which names the variable, if the store has no request of this session.
     """
-    own = {"name": check_session_name(variable, name), "owner": owner or login(), "viewer": login()}
+    asked = SESSIONS_REQUEST(name=check_session_name(variable, name), owner=owner or login(), viewer=login())
     with play.phase("check"):
-        found = play.on_head("sessions.request", own)
+        found = play.on_head(asked)
     if found["request"] is None:
         rule = "must be a session of %s that runs or that the head still keeps, and that this head has launched"
-        raise InputError(variable, name, rule % own["owner"])
+        raise InputError(variable, name, rule % (owner or login()))
     request = stored_request(found["request"], play.head)
     return {**found, "request": request, "hidden": [one for one in PRIVATE_FIELDS if one not in found["request"]]}
 

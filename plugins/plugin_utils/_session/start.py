@@ -20,6 +20,15 @@ from .._client.identity import SessionIdentity
 from .._client.secret_values import delivered as delivered_secrets
 from .._client.session_dir import DOCUMENT, Artifacts
 from .._hosts.conductor import Play, StepError
+from .._hosts.steps import (
+    APPS_READY,
+    CONTAINERS_BEGUN,
+    CONTAINERS_CREATED,
+    CONTAINERS_STARTED,
+    CONTAINERS_STOPPED,
+    NETWORK_PRESENT,
+    Call,
+)
 from .record import kept_document
 
 # The files that a controller needs of a session that runs. All but the secret can be written again.
@@ -35,14 +44,11 @@ def create_containers(play: Play, plan: Plan, network_host: str, made: Plan) -> 
     is_apart = network_host not in plan.agents
     if is_apart:
         with play.phase("network"):
-            play.on(network_host, "network.present", {"plan": plan.to_short_json()})
+            play.on(network_host, NETWORK_PRESENT(plan=plan.to_short_json()))
     with play.phase("create", made):
-
-        def options(agent: str) -> Json:
-            own = {"plan": plan.part(agent)}
-            return own if is_apart else {**own, "network": agent == network_host}
-
-        created = play.on_each(_busy(plan, made), "containers.created", options)
+        created = play.on_each(
+            _busy(plan, made), lambda agent: CONTAINERS_CREATED(plan=plan.part(agent), network=agent == network_host)
+        )
     if not is_apart:
         play.timings["network"] = max(
             (float(one.get("network_duration") or 0.0) for one in created.values()), default=0.0
@@ -79,21 +85,21 @@ def _start_in_order(
     for roles in waves(plan.session.roles) or [()]:
         part = plan.of_roles(roles) if roles else plan
 
-        def options(agent: str, part: Plan = part) -> Json:
-            return {**common, "plan": part.part(agent), "bundle": own.bundle(agent)}
+        def call(agent: str, part: Plan = part) -> Call[Json]:
+            return CONTAINERS_STARTED(plan=part.part(agent), bundle=own.bundle(agent), **common)
 
-        play.on_each([agent for agent in part.agents if agent in agents], "containers.started", options)
+        play.on_each([agent for agent in part.agents if agent in agents], call)
         busy = [role.name for role in plan.session.roles if role.name in roles and (role.command or role.ready)]
         begun = plan.of_roles(busy)
-        more = {agent: {"plan": begun.part(agent), "deadline": seconds} for agent in begun.agents}
+        more = {agent: CONTAINERS_BEGUN(plan=begun.part(agent), deadline=seconds) for agent in begun.agents}
         if busy:
-            play.on_each(begun.agents, "containers.begun", more.__getitem__)
+            play.on_each(begun.agents, more.__getitem__)
 
 
 def stop_containers(play: Play, plan: Plan) -> None:
     """Stop the containers of a plan, all at the same time: TERM, and KILL after the grace of the session. Their files stay."""
     with play.phase("stop", plan):
-        play.on_each(plan.agents, "containers.stopped", lambda agent: {"plan": plan.part(agent)})
+        play.on_each(plan.agents, lambda agent: CONTAINERS_STOPPED(plan=plan.part(agent)))
 
 
 def await_apps(play: Play, plan: Plan, seconds: int) -> None:
@@ -105,8 +111,7 @@ def await_apps(play: Play, plan: Plan, seconds: int) -> None:
         return
     with play.phase("apps"):
         for (agent, hostname), apps in names.items():
-            options = {"session": plan.session.id, "names": apps, "deadline": seconds, "hostname": hostname}
-            play.on(agent, "apps.ready", options)
+            play.on(agent, APPS_READY(session=plan.session.id, names=apps, deadline=seconds, hostname=hostname))
 
 
 def restore_files(play: Play, plan: Plan, session: Json) -> List[str]:

@@ -17,6 +17,7 @@ from ...module_utils._shared.text.summaries import match_summary, termination_su
 from .._hosts.conductor import Play, StepError
 from .._hosts.holder import login
 from .._hosts.results import joint_result
+from .._hosts.steps import CONTAINERS_ABSENT, NETWORK_ABSENT, SESSIONS_LIST_ALL
 from .deployment import network_patience, unreachable_agents
 from .record import record_session
 from .reports import RecentReports, Reports, collect_reports
@@ -89,8 +90,7 @@ def terminate(
 
 def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600) -> List[TerminateResult]:
     """End all live sessions of the owner whose names match. Raises StateError without ``many``."""
-    owned = {"owner": play.owner or login(), "viewer": login()}
-    sessions = play.on_head("sessions.list_all", owned)["sessions"]
+    sessions = play.on_head(SESSIONS_LIST_ALL(owner=play.owner or login(), viewer=login()))["sessions"]
     by_name = {session["name"]: session for session in sessions}
     names = [name for name in by_name if fnmatchcase(name, pattern)]
     play.show([match_summary(names, pattern)])
@@ -124,13 +124,13 @@ def remove(
         return CleanupResult()
     has_waited = not ending and reports.have_only_networks_of(leftovers)
     patience = network_patience(unreachable_agents(reports.statuses), has_waited)
-    logs = {"logs": {**_LOGS, "session": ending}} if ending else {}
-    options = {"sessions": sessions, "network": True, **({"over": list(leftovers)} if leftovers else {}), **logs}
+    logs = {**_LOGS, "session": ending} if ending else None
+    absent = CONTAINERS_ABSENT(sessions=sessions, network=True, over=list(leftovers), logs=logs)
     with play.phase("remove"):
-        removed = CleanupResult(play.try_on_each(reports.reachable, "containers.absent", lambda _agent: options))
+        removed = CleanupResult(play.try_on_each(reports.reachable, absent))
         left = [agent for agent, answer in removed.answers.items() if answer.get("left_networks")]
-        last = {"sessions": sessions, "deadline": patience}
-        networks = play.try_on_each(left, "network.absent", lambda _agent: last)
+        last = NETWORK_ABSENT(sessions=sessions, deadline=patience)
+        networks = play.try_on_each(left, last)
     if ending:
         answers = [*removed.answers.items(), *networks.items()]
         removed.failed = {agent: answer for agent, answer in answers if answer.get("failed")}

@@ -22,6 +22,7 @@ from .._client.proof import Proof, seconds_for
 from .._client.session_dir import Artifacts
 from .._client.ssh import SshEndpoint, reach
 from .._hosts.conductor import Play
+from .._hosts.steps import CONTAINERS_REFILLED
 
 _MOST_OF_LOGS = 1 << 16
 # Seconds for the logins: containers that run answer in less than one.
@@ -95,8 +96,8 @@ def _refill(play: Play, plan: Plan, names: List[str]) -> None:
     part = replace(plan, containers=tuple(one for one in plan.containers if one.hostname in names))
     own = SessionIdentity.of(plan, Artifacts(play.artifacts, plan.session.name), check=False)
 
-    def options(agent: str) -> Json:
-        return {"plan": plan.part(agent), "bundle": own.bundle(agent), "hostnames": names}
-
     with play.phase("follow"):
-        play.on_each(part.agents, "containers.refilled", options)
+        play.on_each(
+            part.agents,
+            lambda agent: CONTAINERS_REFILLED(plan=plan.part(agent), bundle=own.bundle(agent), hostnames=names),
+        )

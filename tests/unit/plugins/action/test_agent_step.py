@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.codec impo
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import OF_AGENT, AgentHandle
 from ansible_collections.cluster.compute.plugins.modules import agent_step as agent_step_module
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.steps import Call
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.controller_steps import STEPS
 
 HOSTS = ["a1", "a2", "a3"]
@@ -83,7 +84,11 @@ def test_a_step_of_the_head_gets_its_store_and_no_engine() -> None:
 def test_a_host_is_the_head_for_the_steps_of_its_engine_too() -> None:
     action = made("network.absent", params={})
     action.head = "a1"
-    assert [action.step("network.absent", {}, {}, host)["asked"]["head"] for host in HOSTS] == [True, False, False]
+    assert [action.step(Call("network.absent", {}), {}, host)["asked"]["head"] for host in HOSTS] == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_no_step_of_the_controller_hides_one_of_an_agent() -> None:

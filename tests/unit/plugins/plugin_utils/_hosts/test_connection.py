@@ -25,6 +25,7 @@ from ansible_collections.cluster.compute.plugins.action import network
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts import connection as other_hosts
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.steps import Call
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.transfer_watch import TERMINAL
 
 ROOT = Path(__file__).resolve().parents[5]
@@ -38,10 +39,10 @@ class Host:
     def __init__(self, _action: object, name: str, _task_vars: object) -> None:
         self.name = name
 
-    def step(self, name: str, args: Json) -> Json:
+    def step(self, call: Call[Json]) -> Json:
         if self.name == "lost":
             raise AnsibleConnectionFailure("no route to host")
-        return {"changed": False, "asked": [name, args]}
+        return {"changed": False, "asked": [call.step, call.params]}
 
     def close(self) -> None:
         Host.closed.append(self.name)
@@ -55,7 +56,7 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> other_hosts.OtherHosts:
 
 
 def test_each_host_is_asked_in_order_and_closed(hosts: other_hosts.OtherHosts) -> None:
-    results = hosts.counted(["b", "a"], lambda host: hosts.step(host, "containers.created", {"network": True}))
+    results = hosts.counted(["b", "a"], lambda host: hosts.step(host, Call("containers.created", {"network": True})))
     assert list(results) == ["b", "a"]
     assert results["a"]["asked"] == ["containers.created", {"network": True}]
     hosts.close()
@@ -87,7 +88,7 @@ def test_nothing_is_begun_after_the_end_of_ansible_playbook(
 ) -> None:
     monkeypatch.setattr(os, "getppid", lambda: -1)  # 1 may be the parent of the tests themselves
     with pytest.raises(ComputeError, match=r"ansible-playbook has ended, so nothing is begun on a\."):
-        hosts.each(["a"], lambda host: hosts.step(host, "containers.created", {}))
+        hosts.each(["a"], lambda host: hosts.step(host, Call("containers.created", {})))
 
 
 def test_threads_know_the_task_and_share_no_stack_of_ansible(hosts: other_hosts.OtherHosts) -> None:

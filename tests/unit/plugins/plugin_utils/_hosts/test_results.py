@@ -16,6 +16,7 @@ from played import NO_PIPELINING
 
 from ansible_collections.cluster.compute.plugins.action.agent_step import ActionModule
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.results import VARIABLE, joint_result, write_result
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.steps import Call
 
 AGAIN = "run the same command again."
 DEATHS: list[tuple[dict[str, Any], str]] = [
@@ -53,7 +54,7 @@ def result_of(answer: dict[str, Any], delegate: str | None = None) -> Any:
         return parsed if isinstance(parsed, dict) else parsed.as_result_dict(for_round_trip=True)
 
     action._execute_module = execute
-    return action.step("swarm.join", {}, {"inventory_hostname": "node1"})
+    return action.step(Call("swarm.join", {}), {"inventory_hostname": "node1"})
 
 
 @pytest.mark.parametrize(("answer", "said"), DEATHS)

@@ -28,8 +28,9 @@ class Play(SimpleNamespace):
     def __init__(self) -> None:
         super().__init__(artifacts="/nowhere", steps=[], phase=lambda _key: nullcontext())
 
-    def on_each(self, agents: list[str], step: str, options: Any) -> None:
-        self.steps.append((list(agents), step, options(agents[0])["hostnames"]))
+    def on_each(self, agents: list[str], call: Any) -> None:
+        asked = call(agents[0])
+        self.steps.append((list(agents), asked.step, asked.params["hostnames"]))
 
 
 def confirmed(

@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""References to steps: each leads to the step that it types, and each step is called by a reference or by a task of a role."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import OF_AGENT, OF_HEAD, step_of
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts import steps
+
+ROOT = Path(__file__).resolve().parents[5]
+REFERENCES = {name: value for name, value in vars(steps).items() if isinstance(value, steps.Step)}
+
+
+def names() -> Iterator[str]:
+    """The names of all steps."""
+    for noun in sorted(OF_AGENT.nouns | OF_HEAD.nouns):
+        module = import_module(f"ansible_collections.cluster.compute.plugins.module_utils._steps.{noun}")
+        yield from (f"{noun}.{verb}" for verb in vars(module) if step_of(noun, verb))
+
+
+@pytest.mark.parametrize("reference", sorted(REFERENCES))
+def test_a_reference_has_the_name_of_its_step(reference: str) -> None:
+    name = REFERENCES[reference].name
+    assert reference == name.replace(".", "_").upper()
+    assert step_of(*name.split(".")) is not None
+
+
+def test_each_step_is_called() -> None:
+    """A step of the roles alone needs no reference."""
+    tasks = "\n".join(path.read_text() for path in ROOT.glob("roles/*/tasks/*.yml"))
+    called = {step.name for step in REFERENCES.values()} | set(re.findall(r"call: (\w+\.\w+)", tasks))
+    assert sorted(set(names()) - called) == []
+
+
+def test_a_call_has_the_name_of_the_step_and_its_parameters() -> None:
+    call = steps.NETWORK_ABSENT(sessions=["s"], deadline=3)
+    assert call == steps.Call("network.absent", {"sessions": ["s"], "deadline": 3})
+    assert call.with_params(state_dir="/d").params == {"sessions": ["s"], "deadline": 3, "state_dir": "/d"}
