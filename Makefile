@@ -191,7 +191,7 @@ docs-site: .venv/.tested .cache/docs-site/.ready  ## Build the documentation as 
 
 .PHONY: variables lock
 variables: .venv/.tested  ## Write what is generated from the declaration of the variables
-	@PYTHONPATH=collections python tests/tools/variables.py
+	@PYTHONPATH=collections python tests/tools/session_schema.py
 
 lock: .cache/uv/.ready  ## Write the locks from the requirements (LOCK_OPTIONS=--upgrade for the newest versions)
 	@tests/tools/lock_requirements.sh .cache/uv

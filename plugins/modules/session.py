@@ -17,7 +17,7 @@ description:
     the task has precedence over its variable. A variable has precedence over O(preset) and over what an environment as O(image)
     sets, and these over the default.
   - Every value is checked before any host is contacted. An error names the option or the variable, the value and the rule.
-  - The hosts must be agents already. The role P(cluster.compute.session#role) can provision them, with C(session_provision).
+  - The hosts must be agents already. The playbook C(cluster_session.yml) can provision them, with C(session_provision).
 extends_documentation_fragment:
   - cluster.compute.attributes
   - cluster.compute.options.session

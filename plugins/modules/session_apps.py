@@ -12,7 +12,7 @@ description:
     file C(apps) of the session's directory on the controller.
   - It runs once for all hosts of the play, on the controller that launched the session. All agents of the inventory must be hosts of
     the play.
-  - Each option has a variable of the role P(cluster.compute.session#role), such as C(session_apps_restart). An option has precedence.
+  - Each option has a variable of the playbooks, such as C(session_apps_restart). An option has precedence.
 extends_documentation_fragment:
   - cluster.compute.attributes.without_diff
   - cluster.compute.options.session_apps

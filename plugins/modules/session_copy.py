@@ -11,7 +11,7 @@ description:
   - To a container, it uses C(rsync) if the controller and the image have it, else a tar stream, for which the image needs nothing.
   - From a container, it reads a tar stream. Links and devices are left out, and no symlink of the controller is followed.
   - Fails if the copy fails in a container, after it has ended in all. With O(fail=false), RV(message) says so instead.
-  - Each option has a variable of the role P(cluster.compute.session#role), such as C(session_copy_timeout). An option has precedence.
+  - Each option has a variable of the playbooks, such as C(session_copy_timeout). An option has precedence.
   - Runs on the controller alone, whatever host the task is for.
 extends_documentation_fragment:
   - cluster.compute.attributes.without_diff

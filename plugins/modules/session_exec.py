@@ -11,7 +11,7 @@ description:
   - Connects from the controller with the C(ssh_config) that the launch has left there. Host keys are checked strictly.
   - Fails if the command fails in a container, after it has ended in all. With O(fail=false), RV(exit_code) and RV(message)
     say so instead.
-  - Each option has a variable of the role P(cluster.compute.session#role), such as C(session_exec_timeout). An option has precedence.
+  - Each option has a variable of the playbooks, such as C(session_exec_timeout). An option has precedence.
   - When the time is over, or the connection is lost, what the command has started is ended.
   - Runs on the controller alone, whatever host the task is for.
 extends_documentation_fragment:

@@ -11,7 +11,7 @@ description:
     It ends when no container runs any more, or after a day. An agent that does not answer for ten minutes is no longer asked.
   - It runs once for all hosts of the play, on the controller, over connections of its own. All agents of the inventory must be hosts
     of the play.
-  - Each option has a variable of the role P(cluster.compute.session#role), such as C(session_logs_tail). An option has precedence.
+  - Each option has a variable of the playbooks, such as C(session_logs_tail). An option has precedence.
 extends_documentation_fragment:
   - cluster.compute.attributes.without_diff
   - cluster.compute.options.session_logs_info

@@ -60,7 +60,6 @@ REQUIRED = {
     "plugins/modules/agent_step.py",
     "roles/agent/meta/argument_specs.yml",
     "roles/image/meta/argument_specs.yml",
-    "roles/session/meta/argument_specs.yml",
 }
 
 

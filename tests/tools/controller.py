@@ -290,9 +290,9 @@ _LIST = """
 - hosts: agents
   gather_facts: false
   tasks:
-    - ansible.builtin.include_role:
-        name: cluster.compute.session
-        tasks_from: list.yml
+    - cluster.compute.session_info:
+      register: session_listed
+      run_once: true
     - ansible.builtin.debug:
         msg: "LISTED<<{{ (session_listed | to_json).encode().hex() }}>>"
 """

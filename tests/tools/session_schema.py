@@ -117,3 +117,7 @@ def _dictionary(options: Any) -> dict[str, Any]:
 def _plain(text: str) -> str:
     """A description for an editor, whose Markdown has backquotes for the marks of Ansible."""
     return re.sub(r"\b[OVCE]\(([^)]*)\)", r"`\1`", text)
+
+
+if __name__ == "__main__":
+    SCHEMA.write_text(schema())

@@ -68,7 +68,7 @@ VERBS = {
     "completion": "",
 }
 INVENTORY = re.compile(r"^export ANSIBLE_INVENTORY=\S+$", re.MULTILINE)
-# The entry point of the role ``session`` that a playbook calls, if it has another name.
+# The short name of a playbook in the declaration of variables, if it is not the last word of its own.
 ENTRY_POINTS = {"cluster_session": "main", "sessions": "list"}
 RULES = {variable.full_name for variable in VARIABLES}
 # What a sample leaves out.
@@ -299,7 +299,7 @@ def test_every_test_that_the_audit_names_exists() -> None:
 
 def test_lines_that_a_task_shows_stay_a_text() -> None:
     """Before 2.19, ansible-core takes a text that looks like JSON, such as sessions_format=json gives, for a dictionary or a list."""
-    files = [*(ROOT / "playbooks").glob("*.yml"), *(ROOT / "roles").glob("*/tasks/*.yml")]
+    files = [path for folder in ("playbooks", "roles") for path in (ROOT / folder).rglob("*.yml")]
     shown = [line for file in files for line in file.read_text().splitlines() if "lines | join(" in line]
     assert shown
     assert [line for line in shown if "| string }}" not in line] == []

@@ -54,7 +54,7 @@ class ComputeAction(ActionBase):
     """An action that returns an error as one sentence, like a module. Subclasses implement ``act``."""
 
     _supports_async = False
-    # Its options, if they are the variables of the role.
+    # Its options, if they are variables of the playbooks.
     OPTIONS: ClassVar[Options | None] = None
     # The rules between the options of another action, as Ansible specifies them.
     RULES: ClassVar[Mapping[str, Any]] = {}

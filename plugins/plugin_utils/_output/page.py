@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Prepare the texts and numbers of the page of sessions.yml; the template of the role ``session`` gives them their form."""
+"""Prepare the texts and numbers of the page of sessions.yml; the template beside that playbook gives them their form."""
 
 from __future__ import annotations
 

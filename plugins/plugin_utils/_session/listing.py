@@ -28,7 +28,7 @@ from .reports import collect_reports, read_list, write_metrics
 from .session_file import session_file
 
 _LISTED = ("sessions", "agents", "owners", "groups", "time")
-_ROLE = Path(__file__).resolve().parents[3] / "roles" / "session"
+_PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
 _FILES = ("templates/sessions.html.j2", "files/sessions.css", "files/sessions.js")
 _POLICY = "default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'"
 
@@ -137,7 +137,7 @@ def sessions_page(page: Json) -> str:
     """
     environment = Environment(autoescape=True, undefined=StrictUndefined, finalize=_shown)
     environment.filters["show_time"] = show_time
-    template, style, script = ((_ROLE / name).read_text(encoding="utf-8") for name in _FILES)
+    template, style, script = ((_PLAYBOOKS / name).read_text(encoding="utf-8") for name in _FILES)
     # Without its line breaks and its indentation.
     page_of = environment.from_string("".join(line.strip() for line in template.splitlines()))
     policy = _POLICY % (_digest(style), _digest(script))

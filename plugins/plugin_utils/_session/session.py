@@ -40,8 +40,8 @@ _ENDS = "must not be a session with session_on_failure: terminate, which ends wh
 def launch_session(play: Play, *, prepares: bool, checks: Json) -> Json:
     """Launch the sessions of the variables, repair them, or find that nothing is missing.
 
-    With ``prepares``, nothing is launched while the role has something to prepare: the result has C(unprepared) then. ``checks`` is
-    the result of a check of the agents.
+    With ``prepares``, nothing is launched while the playbook has something to prepare: the result has C(unprepared) then. ``checks``
+    is the result of a check of the agents.
     """
     other = of_devcontainer(play) or like(play)
     with play.phase("check"):
@@ -97,7 +97,7 @@ def _bare(play: Play, found: Json, reports: Reports) -> List[str]:
 
 
 def _to_prepare(play: Play, found: Json, request: Request, reports: Reports) -> Json:
-    """Return what the role prepares before a launch; nothing in check mode, or if the user does not want it."""
+    """Return what the playbook prepares before a launch; nothing in check mode, or if the user does not want it."""
     settings, lacks = found["variables"], reports.lacks
     if play.check or not settings["session_provision"]:
         lacks = {}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The options of the actions for sessions: the variables of the role without their prefix.
+"""The options of the actions for sessions: the variables of the playbooks without their prefix.
 
 The declaration of a variable is also the declaration of its option, and plugins/doc_fragments/options.py its documentation.
 """
@@ -32,13 +32,13 @@ from ...module_utils._shared.planning.variable import (
 )
 from .settings import read_by
 
-# About the command line, and about what the role does before the action.
-_ROLE_ONLY = ("ignored_variables", "provision", "preflight", "preflight_age")
+# About the command line, and about what the playbook does before the action.
+_PLAYBOOK_ONLY = ("ignored_variables", "provision", "preflight", "preflight_age")
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of an action: variables of entry points, without ``prefix`` as well, and options that are no variables."""
+    """The options of an action: variables of playbooks, without ``prefix`` as well, and options that are no variables."""
 
     entry_points: Tuple[str, ...]
     prefix: str = ""
@@ -51,7 +51,7 @@ class Options:
             for variable in read_by(entry_point):
                 # Of the waiting sessions of a pass.
                 is_kept = self.entry_points == (SCHEDULE,) and variable.kept
-                if variable.prefix == PREFIX and variable.name not in _ROLE_ONLY and not is_kept:
+                if variable.prefix == PREFIX and variable.name not in _PLAYBOOK_ONLY and not is_kept:
                     found.setdefault(self._name(variable), variable)
         return found
 
@@ -129,7 +129,7 @@ _PREPARED = Variable(
     "bool",
     True,
     "With V(false), nothing is launched if agents must be provisioned or checked, or an image must be built first. RV(unprepared) is "
-    "V(true) then. The role uses it.",
+    "V(true) then. The playbook C(cluster_session.yml) uses it.",
     value_rules.check_boolean,
     prefix="",
 )

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Declare how a session is launched, shown and terminated: every other variable of the role.
+"""Declare how a session is launched, shown and terminated: every other variable of the playbooks.
 
 ``request`` declares those that a request is made of.
 """
@@ -320,7 +320,7 @@ KEPT: Tuple[Variable, ...] = tuple(variable for variable in REQUEST_VARIABLES if
 
 @lru_cache(maxsize=None)
 def read_by(entry_point: str) -> Tuple[Variable, ...]:
-    """The variables that an entry point of the role reads; ``schedule`` reads those that a waiting session keeps, too."""
+    """The variables that a playbook reads; ``schedule`` reads those that a waiting session keeps, too."""
     return tuple(
         variable
         for variable in VARIABLES
@@ -329,7 +329,7 @@ def read_by(entry_point: str) -> Tuple[Variable, ...]:
 
 
 def check_variables(entry_point: str, values: Mapping[str, Any]) -> Dict[str, Any]:
-    """Check the variables of an entry point, and return the settings among them in their normal form, by full name.
+    """Check the variables of a playbook, and return the settings among them in their normal form, by full name.
 
     A value that is missing, None or empty means the default. InputError names the first broken rule. Secrets and what
     belongs to a request are checked, and not returned.

@@ -21,7 +21,7 @@ class AccessAction(ComputeAction):
     """An action that runs on the controller, whatever host the task is for. A failure in one container does not end the others."""
 
     _requires_connection = False
-    # The entry point of the role whose variables are the options.
+    # The playbook whose variables are the options.
     ENTRY_POINT: ClassVar[str]
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (the options are read with the variables)

@@ -22,7 +22,7 @@ from .._settings.playbook_settings import ENVIRONMENTS_TO_BUILD
 from .._settings.session_files import extra_files
 from .._settings.settings import VARIABLES
 
-# What the roles leave for later tasks of a play.
+# What the playbooks leave for later tasks of a play.
 RESULTS = frozenset(
     (
         "agent_checks session_apps_changed session_copied session_environments_listed session_executed session_ended session_launched "
@@ -33,7 +33,6 @@ DECLARED = frozenset(
     (*(variable.full_name for variable in VARIABLES), *AGENT_VARIABLES, *RESULTS, ENVIRONMENTS_TO_BUILD)
 )
 IGNORED = "session_ignored_variables"
-_OTHER_ROLES = ("agent", "image", "ssh", "timer")
 # Inventories that the command cluster-compute finds in the working directory.
 _INVENTORIES = ("cluster-compute.yml", "hosts.yml")
 _COLLECTION = Path(__file__).resolve().parents[3]
@@ -42,11 +41,11 @@ _ROLES = _COLLECTION / "roles"
 _OF_OTHERS = frozenset(("hostvars", "groups", "vars", "environment"))
 
 
-def of_other_roles() -> Set[str]:
-    """The variables that the argument specifications of the roles beside ``session`` have."""
+def of_roles() -> Set[str]:
+    """The variables that the argument specifications of the roles have."""
     names: Set[str] = set()
-    for role in _OTHER_ROLES:
-        text = (_ROLES / role / "meta" / "argument_specs.yml").read_text(encoding="utf-8")
+    for path in _ROLES.glob("*/meta/argument_specs.yml"):
+        text = path.read_text(encoding="utf-8")
         specified = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         for entry_point in specified["argument_specs"].values():
             names.update(entry_point.get("options") or {})
@@ -93,11 +92,11 @@ def _without_agents(playbooks: str) -> str:
 def _check_names(
     place: Controller, given: Mapping[str, str], found: Dict[str, List[str]], variables: List[Mapping[str, Any]]
 ) -> None:
-    """Reads templates and the specifications of the other roles only if a name is none of the declared variables."""
+    """Reads templates and the specifications of the roles only if a name is none of the declared variables."""
     known: Set[str] = set(DECLARED)
     if not suspects(given, found, known):
         return
-    known |= of_other_roles()
+    known |= of_roles()
     if not _are_of_collection(context.CLIARGS.get("args") or ()):
         given = of_collection(given, known)
     for own in variables:

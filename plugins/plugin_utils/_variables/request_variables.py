@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The variables of the role C(session), checked on the controller before any host is touched."""
+"""The variables of the playbooks, checked on the controller before any host is touched."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NEEDS_NAME = next(one.required_by for one in REQUEST_VARIABLES if one.full_name
 
 
 def checked_variables(action: ComputeAction, task_vars: Json, entry_point: str, other: Json | None = None) -> Json:
-    """Return what an entry point of the role reads from the options and variables of its task, in its normal form.
+    """Return what a playbook reads from the options and variables of its task, in its normal form.
 
     ``other`` has variables of another session or a devcontainer.json, for those that are not given.
 

@@ -7,7 +7,7 @@ Each field declares its variable: type, default, description and rule. The field
 ``session_``, unless ``variable`` gives another, and holds the normal form of its value. The request is stored with the
 session and compared with the next request of the same name: the same command gives the same document. The fields that
 a plan has, too, are declared in ``_core``: ``ContainerSettings`` and ``BatchSettings``. ``settings`` declares the variables
-that are no part of a request; tests/tools/variables.py generates the role's argument specification from all of them.
+that are no part of a request; tests/tools/session_schema.py generates the schema of session files from all of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The declaration of a variable of the role ``session``."""
+"""The declaration of a variable of the playbooks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..value_rules import Check
 from .suboptions import Documentation
 
-# The entry points of the role ``session``, each a playbook.
+# What reads variables: each is a playbook.
 LAUNCH, SCHEDULE, TERMINATE, LOGS, LIST, EXEC, COPY = "main", "schedule", "terminate", "logs", "list", "exec", "copy"
 APPS, ENVIRONMENTS, POLICY, USAGE, CHECK = "apps", "environments", "policy", "usage", "check"
 COMMIT, RESTART = "commit", "restart"
@@ -26,7 +26,7 @@ PREFIX = "session_"
 
 @dataclass(frozen=True)
 class Variable:
-    """One variable of the role.
+    """One variable of the playbooks.
 
     Attributes:
         name: without the prefix.
@@ -38,11 +38,11 @@ class Variable:
         choices: the values that are allowed, if they are few.
         elements: the type of a list's elements.
         options: the suboptions of a dictionary, or of a list of dictionaries.
-        read_by: the entry points of the role that read it.
-        notes: further sentences of single entry points.
+        read_by: the playbooks that read it.
+        notes: further sentences for single playbooks.
         kept: a waiting session keeps it, and ``schedule`` takes another value only from the command line.
         secret: it never appears in a log or a result.
-        required_by: the entry points that need a value.
+        required_by: the playbooks that need a value.
         prefix: of its name: another one for variables of playbooks.
         path: it is a path on the controller, relative to the session file that gives it.
     """

@@ -195,12 +195,16 @@ def test_a_limit_to_an_agent_leaves_no_misspelled_variable_unseen(checkout: Path
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS, ids=lambda path: str(path.name))
 def test_no_variable_of_a_play_hides_one_of_the_inventory(playbook: Path) -> None:
-    known = known_names_check.DECLARED | known_names_check.of_other_roles()
+    known = known_names_check.DECLARED | known_names_check.of_roles()
     assert not known & {name for play in yaml.safe_load(playbook.read_text()) for name in play.get("vars") or ()}
 
 
-def test_the_results_of_roles_are_known_names() -> None:
-    blocks = [one for path in ROOT.glob("roles/*/tasks/*.yml") for one in yaml.safe_load(path.read_text()) or ()]
+def test_the_results_of_playbooks_and_roles_are_known_names() -> None:
+    lists = [*ROOT.glob("roles/*/tasks/*.yml"), *ROOT.glob("playbooks/tasks/*.yml")]
+    blocks = [one for path in lists for one in yaml.safe_load(path.read_text()) or ()]
+    blocks += [
+        one for path in PLAYBOOKS for play in yaml.safe_load(path.read_text()) for one in play.get("tasks") or ()
+    ]
     tasks = [task for one in blocks for task in one.get("block", [one])]
     names = {name for task in tasks for name in [task.get("register", ""), *task.get("ansible.builtin.set_fact", ())]}
     assert {name for name in names if name.startswith(PREFIXES)} == known_names_check.RESULTS

@@ -23,7 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.errors imp
 from ansible_collections.cluster.compute.plugins.plugin_utils._output.page import page_of
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.listing import sessions_page
 
-FILES = Path(__file__).parents[5] / "roles/session/files"
+FILES = Path(__file__).parents[5] / "playbooks/files"
 TEXTS = 10  # on each page: to compile its template takes far longer than to fill it
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&\u202e"
 

@@ -16,7 +16,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._settings.known_na
 )
 from ansible_collections.cluster.compute.plugins.plugin_utils._variables import known_names_check
 
-KNOWN = known_names_check.DECLARED | known_names_check.of_other_roles()
+KNOWN = known_names_check.DECLARED | known_names_check.of_roles()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The role's variables: what is declared, generated and read."""
+"""The variables of the playbooks: what is declared, read and described."""
 
 from __future__ import annotations
 
@@ -11,18 +11,15 @@ from pathlib import Path
 
 import pytest
 import yaml
-from variables import TARGET, specification
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.variable import Variable
 from ansible_collections.cluster.compute.plugins.plugin_utils._settings.known_names import AGENT_VARIABLES
-from ansible_collections.cluster.compute.plugins.plugin_utils._settings.playbook_settings import PLAYBOOK_SETTINGS
 from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import KEPT, VARIABLES, read_by
 
-ROOT = Path(__file__).resolve().parents[3]
-ROLE = ROOT / "roles" / "session"
+ROOT = Path(__file__).resolve().parents[2]
 DECLARED = {variable.full_name: variable for variable in VARIABLES}
-# Results that the role sets for its users.
+# Results that the playbooks leave for later tasks.
 RESULTS = {
     "session_launched",
     "session_ended",
@@ -51,16 +48,6 @@ NAMES = {
 }
 
 
-def test_the_argument_specification_is_the_generated_one() -> None:
-    """``make variables`` writes it."""
-    assert TARGET.read_text() == specification()
-
-
-def test_defaults_of_the_role_are_the_declared_ones() -> None:
-    defaults = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text())
-    assert defaults == {name: DECLARED[name].default for name in defaults}
-
-
 @pytest.mark.parametrize("variable", VARIABLES, ids=lambda variable: str(variable.name))
 def test_a_default_is_valid(variable: Variable) -> None:
     if variable.default == "":
@@ -75,12 +62,14 @@ def test_a_pass_over_the_queue_reads_what_waiting_sessions_keep() -> None:
     assert "session_cluster_size" not in {variable.full_name for variable in read_by("schedule")}
 
 
-def test_tasks_read_declared_variables_alone() -> None:
-    """Others of the role begin with ``__session_``, and have a default where a task reads them."""
-    text = "".join(path.read_text() for path in [*ROLE.glob("tasks/*.yml")])
-    text = re.sub(r"image_variable: \w+|session_logs\.yml|cluster\.compute\.\w+", "", text)
-    read = set(re.findall(r"(?<![\w.])session_[a-z_]+", text)) - RESULTS
-    assert read <= set(yaml.safe_load((ROLE / "defaults" / "main.yml").read_text()))
+def test_playbooks_read_declared_variables_alone_and_each_has_a_default() -> None:
+    paths = [*ROOT.glob("playbooks/*.yml"), *ROOT.glob("playbooks/tasks/*.yml")]
+    templates = re.findall(r"{{ (.*) }}", "".join(path.read_text() for path in paths))
+    read = {name for text in templates for name in re.findall(r"(?<![\w.])session_[a-z_]+", text)} - RESULTS
+    assert read <= DECLARED.keys()
+    without = [text for text in templates for name in read if re.search(rf"\b{name}\b", text)]
+    assert without
+    assert [text for text in without if "default(" not in text] == []
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: str(page.name))
@@ -98,10 +87,6 @@ def test_the_guide_has_the_declared_defaults() -> None:
 
 
 def test_the_reference_has_every_variable() -> None:
-    specified = yaml.safe_load(TARGET.read_text())["argument_specs"]
-    assert {name for entry_point in specified.values() for name in entry_point["options"]} == {
-        *(name for name, variable in DECLARED.items() if {*variable.read_by} & {*specified}),
-        *AGENT_VARIABLES,
-    }
-    alone = {name for name, variable in DECLARED.items() if not {*variable.read_by} & {*specified}}
-    assert alone == {variable.full_name for variable in PLAYBOOK_SETTINGS if not {*variable.read_by} & {*specified}}
+    rows = re.findall(r"^\| (`\w+`[^|]*) \|", (ROOT / "docs" / "variables.md").read_text(), re.MULTILINE)
+    described = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert {*DECLARED, *AGENT_VARIABLES} - described == set()
