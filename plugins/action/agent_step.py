@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 from ..module_utils._shared.codec import Json
-from ..module_utils._steps.step import OF_HEAD, noun_of, run_step
-from ..modules.agent_step import ARGUMENT_SPEC
+from ..module_utils._steps.step import HEAD_SPEC, OF_HEAD, noun_of, run_step
 from ..plugin_utils._hosts.action import ComputeAction, Controller
 from ..plugin_utils._hosts.runtime_scripts import runtime_scripts
 from ..plugin_utils._hosts.steps import Call
@@ -22,7 +21,7 @@ class ActionModule(ComputeAction):
     """Adds what the inventory says of the host, and the scripts of this release."""
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
-        _valid, options = self.validate_argument_spec(argument_spec=dict(ARGUMENT_SPEC))
+        _valid, options = self.validate_argument_spec(argument_spec=dict(HEAD_SPEC))
         call, params = options["call"], {**options["params"], **options["secrets"]}
         if call in STEPS:
             return {"changed": False, **run_step(call, STEPS[call], Controller(self, task_vars), params)}

@@ -203,7 +203,9 @@ def run_module(module: str, *, check: bool = False, diff: bool = False, **option
     action.is_here = lambda _task_vars: False
     action.counted_step = action.step
     action._is_pipelining_enabled = lambda _style: False
-    action._execute_module = lambda _name, module_args, task_vars: _run("agent_step", module_args, check, diff)
+    action._execute_module = lambda name, module_args, task_vars: _run(
+        name.rpartition(".")[2], module_args, check, diff
+    )
     try:
         result: dict[str, Any] = action.act(options, {"inventory_hostname": options.get("agent") or "me"})
     except ComputeError as error:

@@ -48,11 +48,11 @@ def eventually(is_true: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def run_module(host: Host, *, head: bool, archive: Path | None = None) -> None:
+def run_module(host: Host, module: str, archive: Path | None = None) -> None:
     """A step of an agent as a module of its own, whose process stays."""
-    asked = {"call": "folders.find", "params": {"marks": {}, "token": "x"}, "agent": "a1", "head": head}
-    where = worker_client.directory(host, asked, {})  # type: ignore[arg-type]
-    command = [sys.executable, "-m", "ansible_collections.cluster.compute.plugins.modules.agent_step"]
+    asked = {"call": "folders.find", "params": {"marks": {}, "token": "x"}, "agent": "a1"}
+    where = worker_client.directory(host, module, {})  # type: ignore[arg-type]
+    command = [sys.executable, "-m", "ansible_collections.cluster.compute.plugins.modules." + module]
     path = {**os.environ, "PYTHONPATH": str(archive) if archive else os.pathsep.join(sys.path)}
     given = json.dumps({"ANSIBLE_MODULE_ARGS": {**asked, "stays": where}})
     done = subprocess.run(command, env=path, input=given, capture_output=True, text=True, check=False, timeout=60)

@@ -80,6 +80,19 @@ def test_the_level_of_a_module_is_above_what_it_imports(tmp_path: Path) -> None:
     assert figures.import_levels(tmp_path) == levels
 
 
+def test_ansible_packs_what_a_module_imports_for_type_checkers(tmp_path: Path) -> None:
+    folder = tmp_path / "plugins"
+    for name, text in {
+        "modules/one": "if TYPE_CHECKING:\n    from ..module_utils import steps\n",
+        "module_utils/steps": "from . import used\nif TYPE_CHECKING:\n    from . import unused\n",
+        "module_utils/used": "",
+        "module_utils/unused": "",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    assert [path.stem for path in figures.packed(tmp_path, "one")] == ["steps", "used", "one"]
+
+
 # The goals of the structure that are reached: none of them may be lost again.
 REACHED = frozenset(
     {

@@ -1,21 +1,26 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A step: a function of an agent or of the head that the conductor calls by name, through C(agent_step)."""
+"""A step: a function of an agent or of the head that the conductor calls by name, through C(agent_step) or C(head_step)."""
 
 from __future__ import annotations
 
 import inspect
+import json
 import os
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any, Callable, Dict, FrozenSet, Mapping, TypeVar
 
+from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from .._shared.codec import Json
+from .._head.state_folder import state_dir
+from .._shared.codec import Json, decoded
 from .._shared.constants import DOCKER_HOST
 from .._shared.errors import ComputeError, InputError
+from .._worker import module as module_end
 from .._worker.module import at_least
 
 Kind = TypeVar("Kind")
@@ -99,11 +104,13 @@ OF_AGENT = Steps(
     "an agent", frozenset("apps batch containers doctor folders image logs network report runtime ssh swarm".split())
 )
 OF_HEAD = Steps("the head", frozenset("queue session sessions store".split()))
+# The head is an agent.
+ON_HEAD = Steps("the head", OF_HEAD.nouns | OF_AGENT.nouns)
 
 
-def prepare(*, is_head: bool) -> None:
-    """Import the steps of an agent. The head is an agent."""
-    for noun in OF_AGENT.nouns | (OF_HEAD.nouns if is_head else frozenset()):
+def prepare(steps: Steps) -> None:
+    """Import the steps of a place."""
+    for noun in steps.nouns:
         import_module(f".{noun}", __package__)
 
 
@@ -136,3 +143,51 @@ def _typed(call: str, name: str, annotation: str, value: Any) -> Any:
         return convert(value)
     except (TypeError, ValueError) as error:
         raise InputError(f"{call}: {name}", value, f"must be of type {annotation}") from error
+
+
+AGENT_SPEC: Dict[str, Json] = {
+    "call": {"type": "str", "required": True},
+    "params": {"type": "dict", "default": {}},
+    "secrets": {"type": "dict", "default": {}, "no_log": True},
+    "agent": {"type": "str", "default": ""},
+    "edition": {"type": "str", "default": ""},
+    "fabric": {"type": "str", "default": ""},
+    "mps": {"type": "str", "default": "/run/nvidia-mps"},
+    "docker_host": {"type": "str", "default": ""},
+    "timeout": {"type": "int", "default": 60},
+    "stays": {"type": "path"},
+}
+HEAD_SPEC: Dict[str, Json] = {**AGENT_SPEC, "state_dir": {"type": "path"}}
+
+
+@dataclass(frozen=True)
+class StepModule:
+    """A module that carries out steps: C(agent_step), or C(head_step) with the code of the head, which other agents do not get."""
+
+    steps: Steps
+    spec: Mapping[str, Json]
+
+    def work(self, params: Json, check_mode: bool) -> Json:
+        """The result of the step that the options name."""
+        if noun_of(params["call"]) in self.steps.nouns & OF_HEAD.nouns:
+            head = Head(state_dir(params["state_dir"]), check_mode)
+            return self.steps.call(params["call"], head, params["params"])
+        module_end.at_least(params, timeout=1)
+        own = {"name": params["agent"], "docker_host": engine_address(params["docker_host"]), "check": check_mode}
+        place = decoded(AgentHandle, {**params, **own})
+        return self.steps.call(params["call"], place, {**params["params"], **params["secrets"]})
+
+    def serve_once(self, request: str, directory: str) -> None:
+        """Answer a request of the action plugin, in a process that is no module."""
+        asked = json.loads(request)
+        module_end.serve_once(asked, self.spec, self.work, directory, self._preparation(asked["options"]))
+
+    def run(self, module: AnsibleModule) -> None:
+        module_end.run(module, self.spec, self.work, self._preparation(module.params))
+
+    def _preparation(self, options: Json) -> Callable[[], None] | None:
+        """The import of what further steps need, if a process stays.
+
+        The store may be older than the right of its user to the engine.
+        """
+        return None if noun_of(options["call"]) == "store" else partial(prepare, self.steps)

@@ -143,12 +143,13 @@ class ComputeAction(ActionBase):
         noun, params, host = noun_of(call.step), dict(call.params), agent or self.where(task_vars)
         is_of_head = noun in OF_HEAD.nouns
         place = self._head(params) if is_of_head else self._agent(params, host, task_vars)
-        args = {"call": call.step, "params": params, "head": is_of_head or host == self.head, **place}
+        args = {"call": call.step, "params": params, **place}
         begun = time.time()
         if {noun, call.step} & _HERE and self.is_here(task_vars):
             result = direct_call.call(args, check_mode=self._task.check_mode, diff=self._task.diff)
         else:
-            result = worker_client.answer(self, args, task_vars) or self._module_result(args, task_vars)
+            module = "head_step" if is_of_head or host == self.head else "agent_step"
+            result = worker_client.answer(self, module, args, task_vars) or self._module_result(module, args, task_vars)
             result = with_failure_message(result, call.step, self.where(task_vars))
         return self._noted(call.step, begun, self._of_host(validation.result(result)))
 
@@ -162,12 +163,12 @@ class ComputeAction(ActionBase):
         key = self._discovered_interpreter_key
         return {**kept, **({"ansible_facts": {key: self._discovered_interpreter}} if key else {})}
 
-    def _module_result(self, args: Json, task_vars: Json) -> Json:
+    def _module_result(self, module: str, args: Json, task_vars: Json) -> Json:
         # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.
         silent = {**task_vars, "ansible_no_target_syslog": True}
         if worker_client.may_stay(self):
-            args = {**args, "stays": worker_client.directory(self, args, task_vars)}
-        return dict(self._execute_module("cluster.compute.agent_step", module_args=args, task_vars=silent))
+            args = {**args, "stays": worker_client.directory(self, module, task_vars)}
+        return dict(self._execute_module(f"cluster.compute.{module}", module_args=args, task_vars=silent))
 
     def _head(self, params: Json) -> Json:
         state_dir = params.pop("state_dir", None)

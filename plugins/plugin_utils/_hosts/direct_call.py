@@ -13,12 +13,12 @@ from typing import Any, Sequence
 
 from ...module_utils._shared.codec import Json
 from ...module_utils._worker.module import called
-from ...modules.agent_step import ARGUMENT_SPEC, work
+from ...modules.head_step import STEPS
 
 
 def call(args: Json, *, check_mode: bool, diff: bool) -> Json:
-    """The result of C(agent_step) with these options."""
-    return called(ARGUMENT_SPEC, work, args, check_mode=check_mode, diff=diff)
+    """The result of C(head_step) with these options."""
+    return called(STEPS.spec, STEPS.work, args, check_mode=check_mode, diff=diff)
 
 
 def is_here(connection: Any, environment: Sequence[Any], interpreter: str) -> bool:

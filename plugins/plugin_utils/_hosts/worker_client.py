@@ -31,7 +31,7 @@ _ABSENT = (75, 126, 127)
 # Both run on the host, in any Python 3. What they use must belong to the same user: others may own the directories above it.
 _CLIENT = """
 import os, socket, stat, struct, sys
-base, start, noun = sys.argv[1:]
+base, start, *names = sys.argv[1:]
 directory = os.path.expanduser(os.path.expandvars(base)) + "-" + os.uname().nodename.partition(".")[0]
 steps = socket.socket(socket.AF_UNIX)
 try:
@@ -45,7 +45,7 @@ except OSError:
             python = os.readlink("python", dir_fd=library)
             os.utime(library)
             os.set_inheritable(library, True)
-            os.execv(python, [python, "-c", start, "/proc/self/fd/%%d" %% library, directory, noun])
+            os.execv(python, [python, "-c", start, "/proc/self/fd/%%d" %% library, directory, *names])
     except OSError:
         pass
     sys.exit(%d)
@@ -58,22 +58,22 @@ sys.stdout.buffer.write(steps.makefile("rb").read())
 # Nothing is imported from the working directory. A library that a cleaner of files has damaged loses its Python: it is replaced.
 _START = """
 import sys
-sys.path[0], directory, noun = sys.argv[1:]
+sys.path[0], directory, module, noun = sys.argv[1:]
 import importlib, os
 try:
     importlib.import_module("ansible_collections.cluster.compute.plugins.module_utils._steps." + noun)
-    step = importlib.import_module("ansible_collections.cluster.compute.plugins.modules.agent_step")
+    step = importlib.import_module("ansible_collections.cluster.compute.plugins.modules." + module)
 except Exception:
     try:
         os.unlink(sys.path[0] + "/python")
     finally:
         sys.exit(%d)
-step.serve_once(sys.stdin.read(), directory)
+step.STEPS.serve_once(sys.stdin.read(), directory)
 """ % _ABSENT[0]
 
 
-def answer(action: ActionBase, options: Json, task_vars: Json) -> Json | None:
-    """The result of a step as Ansible returns the result of a module; None if the host has nothing for it."""
+def answer(action: ActionBase, module: str, options: Json, task_vars: Json) -> Json | None:
+    """The result of a step of this module as Ansible returns it; None if the host has nothing for it."""
     if not may_stay(action):
         return None
     asked, noun = interpreter(action, task_vars), noun_of(options["call"])
@@ -84,8 +84,9 @@ def answer(action: ActionBase, options: Json, task_vars: Json) -> Json | None:
         "-S",
         "-c",
         one_line(_CLIENT),
-        directory(action, options, task_vars),
+        directory(action, module, task_vars),
         one_line(_START),
+        module,
         noun,
     ]
     request = {"options": options, "check": action._task.check_mode, "diff": action._task.diff}
@@ -112,14 +113,12 @@ def may_stay(action: ActionBase) -> bool:
     return action._is_pipelining_enabled("new") and not any(action._task.environment or ())
 
 
-def directory(action: ActionBase, options: Json, task_vars: Json) -> str:
-    """The directory of the process for this library, this Ansible, this Python and this kind of host, without the host.
+def directory(action: ActionBase, module: str, task_vars: Json) -> str:
+    """The directory of the process for this library, this Ansible, this module and this Python, without the host.
 
     The host adds its name. C(~) is the home of the user of the step.
     """
-    digest = sha256(
-        f"{library()} {__version__} {options['head']} {interpreter(action, task_vars)}".encode()
-    ).hexdigest()
+    digest = sha256(f"{library()} {__version__} {module} {interpreter(action, task_vars)}".encode()).hexdigest()
     return f"{action.get_shell_option('remote_tmp', '~/.ansible/tmp')}/cluster-compute-{digest[:16]}"
 
 

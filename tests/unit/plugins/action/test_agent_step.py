@@ -18,8 +18,7 @@ from ansible.module_utils.common.parameters import _list_no_log_values as list_n
 from ansible_collections.cluster.compute.plugins.action import agent_step
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._steps.step import OF_AGENT, AgentHandle
-from ansible_collections.cluster.compute.plugins.modules import agent_step as agent_step_module
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import HEAD_SPEC, OF_AGENT, AgentHandle
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.steps import Call
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.controller_steps import STEPS
 
@@ -77,18 +76,16 @@ def step(call: str, task_vars: Json | None = None, **params: Any) -> Json:
 
 def test_a_step_of_the_head_gets_its_store_and_no_engine() -> None:
     task = made("store.provide", params={"docker_host": "unix:///e.sock"}, state_dir="/srv/store", timeout=30)
-    given = {"params": {"docker_host": "unix:///e.sock"}, "state_dir": "/srv/store", "head": True}
-    assert task.act({}, {"inventory_hostname": "a1"})["asked"] == {"call": "store.provide", **given}
+    given = {"params": {"docker_host": "unix:///e.sock"}, "state_dir": "/srv/store"}
+    asked = task.act({}, {"inventory_hostname": "a1"})
+    assert asked == {"asked": {"call": "store.provide", **given}, "name": "cluster.compute.head_step"}
 
 
 def test_a_host_is_the_head_for_the_steps_of_its_engine_too() -> None:
     action = made("network.absent", params={})
     action.head = "a1"
-    assert [action.step(Call("network.absent", {}), {}, host)["asked"]["head"] for host in HOSTS] == [
-        True,
-        False,
-        False,
-    ]
+    found = [action.step(Call("network.absent", {}), {}, host)["name"].rpartition(".")[2] for host in HOSTS]
+    assert found == ["head_step", "agent_step", "agent_step"]
 
 
 def test_no_step_of_the_controller_hides_one_of_an_agent() -> None:
@@ -225,7 +222,7 @@ def test_every_secret_of_a_step_is_an_option_that_ansible_hides() -> None:
     secrets = {name: {"value": f"of-{name}"} for name in names}
     options = asked("image.describe", params={"name": "x", **secrets})
     assert (options["params"], options["secrets"]) == ({"name": "x"}, secrets)
-    hidden = list_no_log_values(agent_step_module.ARGUMENT_SPEC, {"secrets": options["secrets"]})
+    hidden = list_no_log_values(HEAD_SPEC, {"secrets": options["secrets"]})
     assert hidden == {f"of-{name}" for name in names}
 
 

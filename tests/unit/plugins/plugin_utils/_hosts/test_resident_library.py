@@ -26,7 +26,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._worker import mod
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts import worker_client
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import report_options
 
-FIND = {"call": "folders.find", "params": {"marks": {}, "token": "x"}, "agent": "a1", "head": False}
+FIND = {"call": "folders.find", "params": {"marks": {}, "token": "x"}, "agent": "a1"}
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,11 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What Ansible packs for a module, and more."""
     path = tmp_path_factory.mktemp("packed") / "module.zip"
     ours, ansible = Path(module.__file__).parents[2], Path(basic.__file__).parent
-    own = [ours / "__init__.py", ours / "modules/agent_step.py", *(ours / "module_utils").rglob("*.py")]
+    own = [
+        ours / "__init__.py",
+        *(ours / f"modules/{name}_step.py" for name in ("agent", "head")),
+        *(ours / "module_utils").rglob("*.py"),
+    ]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         for file in own:
             packed.write(file, f"ansible_collections/cluster/compute/plugins/{file.relative_to(ours)}")
@@ -52,7 +56,7 @@ def left(archive: Path) -> Iterator[Path]:
     """The files that a module has left, whose process has ended, with what Python has compiled for a step."""
     with TemporaryDirectory() as folder:
         base = Path(folder)
-        run_module(Host(base), head=False, archive=archive)
+        run_module(Host(base), module="agent_step", archive=archive)
         end_process(base)
         assert of_library(base)["folders"] == []
         end_process(base)
@@ -78,7 +82,7 @@ def end_process(base: Path) -> None:
 
 
 def of_library(base: Path, options: Json = FIND, host: Host | None = None) -> Any:
-    return worker_client.answer(host or Host(base), options, {})  # type: ignore[arg-type]
+    return worker_client.answer(host or Host(base), "agent_step", options, {})  # type: ignore[arg-type]
 
 
 def test_a_step_starts_from_the_files_of_an_earlier_module_and_its_process_stays(
@@ -139,7 +143,7 @@ def test_damaged_files_are_replaced_by_the_next_module(library: Path, archive: P
     steps = library / "ansible_collections/cluster/compute/plugins/module_utils/_steps"
     shutil.rmtree(steps)
     assert of_library(library.parent) is None
-    run_module(Host(library.parent), head=False, archive=archive)
+    run_module(Host(library.parent), module="agent_step", archive=archive)
     end_process(library.parent)
     assert of_library(library.parent)["folders"] == []
 
@@ -173,7 +177,7 @@ def test_another_python_is_found_again(python: str, library: Path, archive: Path
         )
         assert failed["agent"]["reachable"] is False
         assert of_library(base) is None
-    run_module(Host(base), head=False, archive=archive)
+    run_module(Host(base), module="agent_step", archive=archive)
     end_process(base)
     assert of_library(base)["folders"] == []
 
@@ -185,6 +189,6 @@ def test_another_release_removes_old_files_only(library: Path, archive: Path) ->
         path.mkdir()
         os.utime(path, (0, 0) if path != recent else None)
     (library / "python").unlink()
-    run_module(Host(base), head=False, archive=archive)
+    run_module(Host(base), module="agent_step", archive=archive)
     end_process(base)
     assert set(base.iterdir()) == {library, recent, foreign}
