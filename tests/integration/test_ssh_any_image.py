@@ -348,6 +348,10 @@ def chatty(lab: Lab, ranks: Sequence[int], chatter: bytes) -> Iterator[None]:
             lab.engine.put_archive(name, "/home/work", archive([(".bashrc", b"", 0o644)]))
 
 
+# What a shell inside the login's reads, as that of `everywhere`, and every script of bash.
+FAILING = b"printf 'set -eu; false' >~/.failing; export BASH_ENV=~/.failing\n"
+
+
 def test_what_shells_print_does_not_disturb_the_verification(running: Lab) -> None:
     chatter = b"echo; for i in 1 2 3; do echo no sub1 refused $i; done; echo -n unfinished; echo words >&2\n"
     with chatty(running, (0, 1), chatter):
@@ -363,6 +367,12 @@ def test_what_shells_print_does_not_disturb_the_verification(running: Lab) -> No
             0,
             b"echo no logins today >&2; exit 3\n",
             r"ends with exit code 3 before it runs a command \(no logins today\)",
+        ),
+        (0, FAILING, r"ends with exit code 1 before it runs a command: check .bashrc and BASH_ENV"),
+        (
+            1,
+            FAILING,
+            "^sub1 does not accept ssh connections from main1: its shell answers nothing: check .bashrc and BASH",
         ),
         (1, b"yes\n", "^sub1 does not accept ssh connections from main1: y"),
         (1, b"sleep 1000\n", "^sub1 does not accept ssh connections from main1: its shell answers nothing"),

@@ -27,6 +27,10 @@ EXTRA = 0.25
 # No more is read from the shell of another container, and shown of its answer.
 MOST_OF_SHELL, MOST_OF_ANSWER = 1 << 16, 300
 
+# Runs the words behind it as programs of users run a command: by a shell in that of the login. It may read other files (BASH_ENV), as
+# that of `everywhere` does.
+_INNER = '{bin}/sh -c \'exec "${{SHELL:-{bin}/sh}}" -c "$*"\' sh '.format(bin=RUNTIME_PATH + "/bin")
+
 # Runs the script that arrives on stdin, which needs its own text for other containers.
 START = "{bin}/sh -c 's=$({bin}/busybox cat); eval \"$s\"' prove".format(bin=RUNTIME_PATH + "/bin")
 
@@ -123,7 +127,7 @@ prove() {
     say "no $host $(echo "$answer" | @bin@/busybox tail -n 1 | @bin@/busybox head -c @answer@)"
 }
 say begun
-ask='echo "reached:$BACKENDAI_CLUSTER_HOST;"'
+ask=@ask@
 usual=$(command -v ssh)
 worker=0
 while [ "$worker" -lt "$workers" ]; do
@@ -154,6 +158,7 @@ def _script() -> str:
         "none": "a login there finds no ssh in its PATH, which .bashrc or BASH_ENV may have set",
         "other": "the first ssh in the PATH of a login there does not connect,",
         "start": shlex.quote(START),
+        "ask": shlex.quote(_INNER + shlex.quote('echo "reached:$BACKENDAI_CLUSTER_HOST;"')),
     }.items():
         text = text.replace(f"@{word}@", value)
     return text
@@ -207,7 +212,7 @@ class Proof:
 
     def command(self, mark: str, seconds: int) -> str:
         """The command that runs the script on ``main1``."""
-        return " ".join([START, mark, str(seconds), str(self.workers), *map(str, self.groups)])
+        return " ".join([_INNER + shlex.quote(START), mark, str(seconds), str(self.workers), *map(str, self.groups)])
 
     def pairs(self, main: str) -> Iterator[Tuple[str, str]]:
         """Every container after the one that proves it; the head of a group precedes its members."""

@@ -53,7 +53,7 @@ class Server(paramiko.ServerInterface):
         return int(paramiko.OPEN_SUCCEEDED)
 
     def check_channel_exec_request(self, channel: Any, command: bytes) -> bool:
-        mark, _seconds, _workers, *hosts = command.decode().partition(" prove ")[2].split()
+        mark, _seconds, _workers, *hosts = command.decode().partition(" prove' ")[2].split()
         threading.Thread(target=self._run, args=(channel, mark, hosts), daemon=True).start()
         return True
 
