@@ -10,14 +10,17 @@ import re
 from typing import Dict, List
 
 from .._shared.codec import Json
+from .._shared.documents.plan import Plan
+from .._shared.errors import StateError
 from .._shared.paths import read
 
 _FILE = "/etc/docker/daemon.json"
 NO_RULES = "iptables false"
+NO_PROXY = "userland-proxy false"
 # What each setting takes from sessions.
 EFFECTS = {
     NO_RULES: "containers reach nothing outside their network, and the networks of sessions are not isolated from each other",
-    "userland-proxy false": "ports are not published at addresses of IPv6",
+    NO_PROXY: "ports are not published at addresses of IPv6",
     "userns-remap": "session_network host is refused, and users of containers have other numbers in data directories",
     "no-new-privileges": "sudo and su work in no container",
     "log-driver none": "sessions have no logs",
@@ -35,6 +38,17 @@ def engine_settings(info: Json, pid: int, proc: str = "/proc", file: str = _FILE
         "log-driver none": info.get("LoggingDriver") == "none",
     }
     return [name for name in EFFECTS if found[name]]
+
+
+def check_publishing(plan: Plan, agent: str, pid: int, proc: str = "/proc", file: str = _FILE) -> None:
+    """Refuse ports of containers at IPv6 from an engine that publishes none there: the networks of sessions have IPv4 alone."""
+    ports = () if plan.network.is_of_host else [port for one in plan.on(agent) for port in one.ports]
+    if pid and any(":" in port.host_ip for port in ports) and NO_PROXY in engine_settings({}, pid, proc, file):
+        message = (
+            "The engine of %s publishes no ports at IPv6, at which session %s needs them, because userland-proxy is false: "
+            "remove that from its daemon.json and restart it, or reach the host by IPv4 (ansible_host, agent_publish)."
+        )
+        raise StateError(message % (agent, plan.session.name), agent)
 
 
 def _of_file(text: str) -> Dict[str, object]:

@@ -24,7 +24,8 @@ from .._agent.engine.removal import Removal
 from .._agent.engine.removal import stopped as stop_containers
 from .._agent.engine.roles import RoleContainers
 from .._agent.engine.secrets import SecretFiles
-from .._agent.host import engine_limits, listening_ports
+from .._agent.engine_settings import check_publishing
+from .._agent.host import engine_limits, engine_pid, listening_ports
 from .._agent.ssh.container_files import SshFiles
 from .._agent.ssh.installer import FileInstaller
 from .._agent.ssh.member_files import MemberFiles
@@ -47,6 +48,7 @@ def created(
 ) -> Json:
     """Create the containers of a part of a plan; with C(network), the network first; with C(bundle), the engine unpacks files."""
     launch = _launch(agent, plan, deadline, runtime=runtime_volume)
+    check_publishing(launch.plan, agent.name, engine_pid(agent.docker_host))
     with _naming_images(launch.plan):
         if launch.plan.network.fabric:
             fabric.create_fabric(launch.engine, launch.plan, agent.fabric, check=launch.check)

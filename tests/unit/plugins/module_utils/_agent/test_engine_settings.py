@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 import doctest
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent import engine_settings
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Port
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 
 
 @pytest.mark.parametrize(
@@ -41,3 +45,25 @@ def test_what_takes_something_from_sessions(
 
 def test_the_examples() -> None:
     assert doctest.testmod(engine_settings).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("publish", "network", "text", "is_refused"),
+    [
+        ("::", {}, '{"userland-proxy": false}', True),
+        ("fd00::1", {}, '{"userland-proxy": false}', True),
+        ("0.0.0.0", {}, '{"userland-proxy": false}', False),
+        ("::", {"network": "host"}, '{"userland-proxy": false}', False),
+        ("::", {}, "{}", False),
+    ],
+)
+def test_an_engine_without_its_proxy_is_not_asked_for_ports_at_ipv6(
+    publish: str, network: dict[str, Any], text: str, is_refused: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / "daemon.json"
+    file.write_text(text)
+    ports = (Port("ssh", 22, publish, 30000),)
+    wanted = plan(request(cluster_size=1, **network), "a", ports=ports, hosts={"a": ("192.0.2.1", "eth0")})
+    with pytest.raises(StateError, match=r"IPv6.* userland-proxy is false") if is_refused else nullcontext():
+        engine_settings.check_publishing(wanted, "a", 7, str(tmp_path), str(file))
+    engine_settings.check_publishing(wanted, "a", 0, str(tmp_path), str(file))
