@@ -103,11 +103,18 @@ def _is_finished(session: Json) -> bool:
     command = session.get("command") or {}
     is_again = bool(command.get("exit_code") and session["degraded"] and session.get("restarts_left"))
     is_done = bool(session["terminate_when_done"]) and command.get("exit_code") is not None and not is_again
-    # An agent that is out of reach may come back with its containers: only an end that is seen counts.
-    has_dead = any(container["state"] not in (*UP, *OTHERWISE, "unknown") for container in session["containers"])
-    has_failed = has_dead or bool(command.get("exit_code"))
+    has_failed = session["on_failure"] == "terminate" and bool(command.get("exit_code"))
     is_over = bool(limit_reached(session["containers"])) or session.get("overdue", False)
-    return is_over or is_done or (session["on_failure"] == "terminate" and has_failed)
+    return is_over or is_done or has_failed or has_died(session)
+
+
+def has_died(session: Json) -> bool:
+    """Return whether a session ends because a container has died.
+
+    An agent that is out of reach may come back with its containers: only an end that is seen counts.
+    """
+    is_dead = any(container["state"] not in (*UP, *OTHERWISE, "unknown") for container in session["containers"])
+    return is_dead and bool(session["on_failure"] == "terminate")
 
 
 def _apps(row: SessionRecord, agents: Sequence[AgentStatus]) -> List[Json]:

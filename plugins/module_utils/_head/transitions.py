@@ -27,7 +27,7 @@ from .kept_logs import keep_logs
 from .listing import list_sessions
 from .maintenance import adopt, cancel_old, correct_times, expire, give_up, is_lost, keep_pass, removable
 from .session_record import SessionRecord
-from .session_view import is_overdue
+from .session_view import has_died, is_overdue
 from .store import Store
 
 # How often a launch chooses another subnet, other ports and other names: something may be wrong with the agent.
@@ -169,14 +169,16 @@ def catch_up(store: Store, agents: Sequence[AgentStatus], site: SitePolicy, now:
 
 
 def end_over(store: Store, agents: Sequence[AgentStatus], now: float, besides: str = "") -> None:
-    """Record the end of the sessions that have ended by themselves, besides one; what they leave is removed with that of others.
+    """Record the end of the sessions that have ended by themselves or with a container, besides one.
+
+    What they leave is removed with that of others.
 
     A session that another controller repairs is left to that controller.
     A session that is known from its labels alone may have a store of its own, which records its end.
     """
     rows = [row for row in store.live({states.RUNNING}) if row.plan and is_lost(row, now) and row.id != besides]
     for row, session in zip(rows, list_sessions(rows, agents)):
-        reason = limit_reached(session["containers"])
+        reason = limit_reached(session["containers"]) or (what_happened(session) if has_died(session) else "")
         if reason:
             row.result = row.result or _result_of(session, row)
             store.change(row, states.TERMINATING, now, reason)

@@ -124,6 +124,20 @@ def test_the_end_of_a_job_names_the_containers_that_had_died(store: Store) -> No
     assert row.result == "SUCCESS", "its exit code could not be read, but that of the container says it"
 
 
+@pytest.mark.parametrize(("on_failure", "state"), [("terminate", states.TERMINATED), ("keep", states.RUNNING)])
+def test_the_next_launch_of_any_session_ends_one_that_ends_with_a_container(
+    on_failure: str, state: str, store: Store
+) -> None:
+    """Its other containers run, and would hold their processors until a pass."""
+    plan = running(store, replace(LIMITED, lifetime=0, on_failure=on_failure))
+    there = carried_out([A], plan, states={"sub1": "exited"})
+    decision = launch(store, request(name="other"), context(*there, now=9000.0))
+    row = store.need(plan.session.id)
+    is_over = state == states.TERMINATED
+    assert (row.state, row.result, decision.remove) == (state, "FAILURE" * is_over, (plan.session.id,) * is_over)
+    assert not is_over or row.reason == "sub1 on a ended with exit code 137"
+
+
 def test_a_session_of_another_store_is_left_to_that_store(store: Store, lost_store: Store) -> None:
     plan = running(lost_store)
     decision = launch(store, request(name="other"), context(ended(plan, 80, 80), now=9000.0))
