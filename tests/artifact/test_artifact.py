@@ -25,12 +25,12 @@ ALLOWED = re.compile(
     | extensions/grafana/cluster_compute\.json
     | extensions/patterns/\w+/(README\.md|meta/pattern\.json|playbooks/[\w.]+\.yml)
     | meta/(runtime|execution-environment)\.yml | meta/ee-(requirements|bindep)\.txt
-    | playbooks/[\w./-]+\.(yml|j2|html)
+    | playbooks/[\w./-]+\.(yml|j2|css|js)
     | plugins/(action|callback|doc_fragments|filter|inventory|module_utils|modules|plugin_utils)/(_?[a-z]+/)*\w+\.py
     | plugins/__init__\.py | plugins/filter/\w+\.yml
-    | roles/(agent|image|session|ssh|timer)/(defaults|handlers|meta|tasks|vars)/\w+\.yml
-    | roles/(agent|image|session|ssh|timer)/(files|templates)/[\w./-]+
-    | roles/(agent|image|session|ssh|timer)/README\.md
+    | roles/(agent|image|ssh|timer)/(defaults|handlers|meta|tasks|vars)/\w+\.yml
+    | roles/(agent|image|ssh|timer)/(files|templates)/[\w./-]+
+    | roles/(agent|image|ssh|timer)/README\.md
     """,
     re.VERBOSE,
 )
@@ -58,6 +58,7 @@ REQUIRED = {
     "playbooks/terminate.yml",
     "plugins/modules/containers.py",
     "plugins/modules/agent_step.py",
+    "plugins/modules/head_step.py",
     "roles/agent/meta/argument_specs.yml",
     "roles/image/meta/argument_specs.yml",
 }
