@@ -12,6 +12,7 @@ from ..module_utils._shared.codec import Json
 from ..module_utils._shared.documents.findings import Requirements
 from ..module_utils._shared.planning.rules import check_network_pool, seconds_up_to
 from ..module_utils._shared.planning.variable import CHECK
+from ..module_utils._shared.text.table import check_lines
 from ..plugin_utils._client import last_check
 from ..plugin_utils._doctor.run import check_agents
 from ..plugin_utils._hosts.conducted_action import ConductorAction
@@ -33,9 +34,10 @@ class ActionModule(ConductorAction):
         if not play.check:
             addresses = {host: play.address_of(host) for host in play.names}
             base = options["artifacts"] or play.artifacts
-            play.warn(last_check.write_last_check(base, addresses, result["unfit"], result["unguarded"]))
-        document = nice({name: result[name] for name in ("fit", "counts", "findings", "overlay")})
-        file = settings["check_file"]
+            play.warn(last_check.write_last_check(base, addresses, result.unfit, result.unguarded))
+        document, file = nice(result.to_json()), settings["check_file"]
         has_changed = bool(file) and write(file, document + "\n", 0o644, check=play.check)
-        lines = document.splitlines() if settings["check_format"] == "json" else result["lines"]
-        return {**result, "changed": has_changed, "lines": lines}
+        is_json = settings["check_format"] == "json"
+        lines = document.splitlines() if is_json else check_lines(result.findings, result.overlay)
+        kept = {"unfit": dict(result.unfit), "unguarded": list(result.unguarded), "message": result.message}
+        return {"changed": has_changed, **result.to_json(), **kept, "lines": lines}

@@ -17,7 +17,7 @@ from typing import Callable, Iterable, Iterator, List, Mapping, Sequence, Tuple
 from .._shared.codec import Json
 from .._shared.constants import MIG_DEVICE, ROCE_V2
 from .._shared.documents.plan import Gpu
-from .._shared.documents.report import GpuSharing
+from .._shared.documents.report import GpuSharing, RdmaPort
 from .._shared.paths import read
 from .engine.device_nodes import amd_gpus, gid_of, mps_fault
 from .host import own_addresses
@@ -61,7 +61,7 @@ def parse_list(text: str) -> List[str]:
 
 def divided(
     gpus: Sequence[Gpu], sharing: str, directory: str, is_declared: bool, seen: Seen | None
-) -> Tuple[List[Gpu], Json]:
+) -> Tuple[List[Gpu], GpuSharing]:
     """The GPUs with the parts that sessions can get, and what limits these parts, or why there are none.
 
     With ``is_declared``, the inventory says into how many shares each GPU is divided. The MPS daemon has its sockets in ``directory``.
@@ -69,7 +69,7 @@ def divided(
     fault = seen.log.fault if seen else ""
     known = sizes(seen) if seen else {}
     if fault:
-        return list(gpus), GpuSharing(sharing, _NO_PART + fault, may_pass=True).to_json()
+        return list(gpus), GpuSharing(sharing, _NO_PART + fault, may_pass=True)
     if sharing == MIG:
         found = _mig_devices(gpus, known)
     elif sharing == MPS:
@@ -77,9 +77,9 @@ def divided(
     else:
         found = list(gpus)
     if gpus and all(gpu.shares == 1 for gpu in found):
-        return found, GpuSharing(sharing, _NO_PART + _UNDIVIDED[sharing]).to_json()
+        return found, GpuSharing(sharing, _NO_PART + _UNDIVIDED[sharing])
     reason = mps_fault(directory) if sharing == MPS else ""
-    return found, GpuSharing(sharing, reason, may_pass=bool(reason)).to_json()
+    return found, GpuSharing(sharing, reason, may_pass=bool(reason))
 
 
 def _mig_devices(gpus: Sequence[Gpu], known: Mapping[str, Tuple[float, int]]) -> List[Gpu]:
@@ -141,7 +141,7 @@ def _bytes(cell: str) -> int | None:
     return None if mebibytes is None else mebibytes * _MIB
 
 
-def rdma_ports(fabric: str, addresses: Iterable[str] | None = None, sys: str = "/sys") -> List[Json]:
+def rdma_ports(fabric: str, addresses: Iterable[str] | None = None, sys: str = "/sys") -> List[RdmaPort]:
     """Each port with the name that UCX and NCCL give it, as C(mlx5_0:1), its link layer, and whether its link is up.
 
     C(fabric): its network interface is the interface for the fabric, or lies beneath it, as beneath a VLAN. C(host): it has a
@@ -151,13 +151,13 @@ def rdma_ports(fabric: str, addresses: Iterable[str] | None = None, sys: str = "
     own = set(map(gid_of, own_addresses() if addresses is None else addresses))
     found = sorted(glob.glob(f"{sys}/class/infiniband/*/ports/*"))
     return [
-        {
-            "name": f"{os.path.basename(os.path.dirname(os.path.dirname(port)))}:{os.path.basename(port)}",
-            "link_layer": read(port + "/link_layer").strip(),
-            "active": read(port + "/state").strip().endswith("ACTIVE"),
-            "fabric": _is_beneath(read(port + "/gid_attrs/ndevs/0").strip(), fabric, sys),
-            "host": any(entry in own for entry in _gids(port)),
-        }
+        RdmaPort(
+            name=f"{os.path.basename(os.path.dirname(os.path.dirname(port)))}:{os.path.basename(port)}",
+            link_layer=read(port + "/link_layer").strip(),
+            active=read(port + "/state").strip().endswith("ACTIVE"),
+            fabric=_is_beneath(read(port + "/gid_attrs/ndevs/0").strip(), fabric, sys),
+            host=any(entry in own for entry in _gids(port)),
+        )
         for port in found
     ]
 

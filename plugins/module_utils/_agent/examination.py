@@ -12,12 +12,27 @@ import re
 import secrets
 import time
 from contextlib import suppress
-from dataclasses import asdict
-from typing import Any, List, Sequence
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 from .._shared import label
 from .._shared.codec import Json
 from .._shared.constants import REFERENCE_IMAGE
+from .._shared.documents.examination import (
+    CPU_QUOTA,
+    CPUSET,
+    MEMORY_LIMIT,
+    PIDS_LIMIT,
+    SWAP_LIMIT,
+    Examination,
+    ExaminedEngine,
+    ExaminedFabric,
+    ExaminedGpus,
+    ExaminedNetwork,
+    ExaminedRdmaPort,
+    InOverlay,
+    Unreached,
+)
 from .._shared.documents.plan import Gpu
 from .._shared.errors import ComputeError, EngineError, LibraryError
 from .._shared.waiting import deadline_in, wait_until
@@ -46,98 +61,124 @@ ESP = (
     "aead 'rfc4106(gcm(aes))' 0x%s 64 && echo taken" % ("01" * 20)
 )
 
+# What the engine says of its control groups.
+_CGROUPS = {
+    CPU_QUOTA: "CpuCfsQuota",
+    MEMORY_LIMIT: "MemoryLimit",
+    SWAP_LIMIT: "SwapLimit",
+    CPUSET: "CPUSet",
+    PIDS_LIMIT: "PidsLimit",
+}
 _OPEN = re.compile(r"API is accessible on (\S+) without (?:encryption|TLS client verification)")
 
 
-def examine_agent(options: Json) -> Json:
-    """The report on an agent; an engine that does not answer is a report that says so."""
-    report = {
-        "name": options["name"],
-        "reachable": True,
-        "reason": "",
-        "time": time.time(),
-        "python": platform.python_version(),
-        "address": host.own_address(options["addresses"]),
-        "nfs": any(os.path.exists(folder + "/mount.nfs") for folder in ("/sbin", "/usr/sbin")),
-        "routes": host.routes(),
-    }
+@dataclass(frozen=True)
+class ExaminedAgent:
+    """An agent with what an examination needs to know of it: ``several`` others may reach it at ``addresses``."""
+
+    name: str
+    docker_host: str
+    timeout: int
+    edition: str
+    fabric: str
+    gpu_sharing: str
+    mps_directory: str
+    addresses: List[str]
+    several: bool
+
+
+def examine_agent(agent: ExaminedAgent) -> Union[Examination, Unreached]:
     try:
-        engine = Engine(options["docker_host"], options["timeout"], options["name"])
-        return {**report, **_engine_report(engine, options)}
+        return _examination(Engine(agent.docker_host, agent.timeout, agent.name), agent)
     except (EngineError, LibraryError) as error:
-        return {**report, "reachable": False, "reason": error.message}
+        return Unreached(agent.name, error.message)
 
 
-def _engine_report(engine: Engine, options: Json) -> Json:
-    info = engine.info()
-    swarm = _swarm(info, options["docker_host"])
-    address = swarm["address"] or host.own_address(options["addresses"])
+def _examination(engine: Engine, agent: ExaminedAgent) -> Examination:
+    read_at, info = time.time(), engine.info()
+    swarm, networks = host.swarm_of_engine(info), engine.networks(everyone=True)
+    found = _engine(engine, info, networks, agent)
+    esp, esp_reason = _test_esp(engine) if found.image and agent.several else (None, "")
+    return Examination(
+        name=agent.name,
+        time=read_at,
+        python=platform.python_version(),
+        architecture=architecture(info.get("Architecture", "")),
+        kernel=host.kernel_limits(agent.docker_host),
+        systemd=host.has_systemd(),
+        nfs=any(os.path.exists(folder + "/mount.nfs") for folder in ("/sbin", "/usr/sbin")),
+        silent_folders=tuple(sorted(silent_folders(engine.containers()))),
+        engine=found,
+        gpus=_gpus("nvidia" in (info.get("Runtimes") or {}), agent),
+        network=_network(
+            networks, swarm.address or host.own_address(agent.addresses), guard.session_guard(info), agent
+        ),
+        swarm=swarm,
+        swarm_error=(info.get("Swarm") or {}).get("Error") or "",
+        has_moved=agent.docker_host.startswith("unix://") and host.is_gone(swarm.address),
+        esp=esp,
+        esp_reason=esp_reason,
+    )
+
+
+def _engine(engine: Engine, info: Json, networks: Sequence[Json], agent: ExaminedAgent) -> ExaminedEngine:
     # Images, and volumes with logs.
-    root = min(image_folder(info), str(info.get("DockerRootDir") or "/var/lib/docker"), key=free_below)
-    everyone, image = engine.networks(everyone=True), engine.image(REFERENCE_IMAGE) is not None
-    networks = [network_entry(entry) for entry in everyone if not session_of(entry)]
-    sessions = [network_entry(entry) for entry in everyone if session_of(entry)]
-    return {
-        **{"engine": info.get("ServerVersion", ""), "identity": engine_identity(everyone)},
-        "architecture": architecture(info.get("Architecture", "")),
-        "sdk": load_sdk(options["docker_host"]).__version__,
-        "runtime": bool(find_runtime(engine, options["edition"])),
-        "image": image,
-        "disk": root,
-        "disk_free": free_below(root),
-        "cgroups": _cgroups(info),
-        "cgroup_version": str(info.get("CgroupVersion") or 1),
-        "cgroup_driver": str(info.get("CgroupDriver") or ""),
-        "systemd": host.has_systemd(),
-        "kernel": host.kernel_limits(options["docker_host"]),
-        **{"bridge_filter": host.has_bridge_filter(), "session_guard": guard.session_guard(info)},
-        "gpus": len(host.gpu_nodes()),
-        "amd_gpus": len(amd_gpus()),
-        **_gpus("nvidia" in (info.get("Runtimes") or {}), options),
-        **_choices(info, options["docker_host"]),
-        "open_api": _open_api(info),
-        "silent_folders": sorted(silent_folders(engine.containers())),
-        **asdict(host.engine_limits(options["docker_host"])),
-        "networks": [subnet for network in networks for subnet in network["subnets"]],
-        "session_networks": [subnet for network in sessions for subnet in network["subnets"]],
-        "swarm": swarm,
-        "address": address,
-        "mtu": host.underlay_mtu([address]) or 1500,
-        "fabric": {**host.fabric(options["fabric"], everyone), **host.link(options["fabric"])},
-        "rdma": [{**port, "gids": gid_types(port["name"])} for port in rdma_ports(options["fabric"])],
-        **(_test_esp(engine) if image and options["several"] else {"esp": None, "esp_reason": ""}),
-    }
+    disk = min(image_folder(info), str(info.get("DockerRootDir") or "/var/lib/docker"), key=free_below)
+    limits = host.engine_limits(agent.docker_host)
+    return ExaminedEngine(
+        version=str(info.get("ServerVersion") or ""),
+        identity=engine_identity(networks),
+        sdk=load_sdk(agent.docker_host).__version__,
+        runtime=bool(find_runtime(engine, agent.edition)),
+        image=engine.image(REFERENCE_IMAGE) is not None,
+        disk=disk,
+        disk_free=free_below(disk),
+        cgroups=tuple(name for name, key in _CGROUPS.items() if info.get(key)),
+        cgroup_version=str(info.get("CgroupVersion") or 1),
+        cgroup_driver=str(info.get("CgroupDriver") or ""),
+        nofile=limits.nofile,
+        memlock=limits.memlock,
+        log_driver=str(info.get("LoggingDriver") or ""),
+        storage=_storage(info),
+        settings=tuple(engine_settings(info, host.engine_pid(agent.docker_host))),
+        open_api=tuple(_open_api(info)),
+    )
 
 
-def _choices(info: Json, docker_host: str) -> Json:
-    """Return what the site has configured: where the engine keeps logs and images, and settings that take something from sessions."""
-    return {
-        "log_driver": str(info.get("LoggingDriver") or ""),
-        "storage": _storage(info),
-        "settings": engine_settings(info, host.engine_pid(docker_host)),
-    }
-
-
-def _swarm(info: Json, docker_host: str) -> Json:
-    """The engine's place in its Swarm, why that fails, and whether the Swarm has an address that this host has not."""
-    place = host.swarm_place(info)
-    is_gone = docker_host.startswith("unix://") and host.is_gone(place["address"])
-    return {**place, "error": (info.get("Swarm") or {}).get("Error") or "", "is_gone": is_gone}
-
-
-def _gpus(has_runtime: bool, options: Json) -> Json:
-    """The health of the GPUs that containers can get, what limits parts of them, and the versions of what gives them to containers."""
+def _gpus(has_runtime: bool, agent: ExaminedAgent) -> ExaminedGpus:
+    """The GPUs, the health of those that containers can get, what limits parts of them, and what gives them to containers."""
     found = all_gpus(has_runtime)
     seen = look(found)
-    gpus = [Gpu(device) for device in found]
-    return {
-        "gpu_sharing": divided(gpus, options["gpu_sharing"], options["mps_directory"], False, seen)[1],
-        "gpu_runtime": has_runtime,
-        "gpu_health": [gpu.to_json() for gpu in gpu_health(found, seen)],
-        "gpu_driver": seen.log.driver if seen else "",
-        "gpu_toolkit": toolkit_version() if has_runtime else "",
-        "nvlink": nvlinks(output_of("topo", "-m")),
-    }
+    return ExaminedGpus(
+        nvidia=len(host.gpu_nodes()),
+        amd=len(amd_gpus()),
+        has_runtime=has_runtime,
+        driver=seen.log.driver if seen else "",
+        toolkit=toolkit_version() if has_runtime else "",
+        health=tuple(gpu_health(found, seen)),
+        sharing=divided([Gpu(device) for device in found], agent.gpu_sharing, agent.mps_directory, False, seen)[1],
+        nvlink=nvlinks(output_of("topo", "-m")),
+    )
+
+
+def _network(networks: Sequence[Json], address: str, session_guard: str, agent: ExaminedAgent) -> ExaminedNetwork:
+    mtu, speed = host.link(agent.fabric)
+    ports = rdma_ports(agent.fabric)
+    return ExaminedNetwork(
+        address=address,
+        mtu=host.underlay_mtu([address]) or 1500,
+        routes=tuple(host.routes()),
+        subnets=_subnets(network for network in networks if not session_of(network)),
+        session_subnets=_subnets(network for network in networks if session_of(network)),
+        fabric=ExaminedFabric(**vars(host.fabric(agent.fabric, networks)), mtu=mtu, speed=speed),
+        rdma=tuple(ExaminedRdmaPort(**vars(port), gids=tuple(gid_types(port.name))) for port in ports),
+        bridge_filter=host.has_bridge_filter(),
+        session_guard=session_guard,
+    )
+
+
+def _subnets(networks: Iterable[Json]) -> Tuple[str, ...]:
+    return tuple(subnet for network in networks for subnet in network_entry(network)["subnets"])
 
 
 def _storage(info: Json) -> str:
@@ -156,25 +197,15 @@ def _open_api(info: Json) -> List[str]:
     return [address for text in info.get("Warnings") or [] for address in _OPEN.findall(str(text))]
 
 
-def _cgroups(info: Json) -> Json:
-    names = {
-        "CPU quota": "CpuCfsQuota",
-        "memory limit": "MemoryLimit",
-        "swap limit": "SwapLimit",
-        "cpuset": "CPUSet",
-        "pids limit": "PidsLimit",
-    }
-    return {name: bool(info.get(key)) for name, key in names.items()}
-
-
-def _test_esp(engine: Engine) -> Json:
+def _test_esp(engine: Engine) -> Tuple[Optional[bool], str]:
+    """Return whether the kernel supports encrypted networks, None if a test is not possible, and why."""
     body = check_body(["sh", "-c", ESP], "none", "esp")
     body["HostConfig"]["CapAdd"] = ["NET_ADMIN"]
     try:
         output = run_to_end(engine, "cluster-compute-check-esp-" + secrets.token_hex(6), body, deadline_in(ESP_TIMEOUT))
     except ComputeError as error:
-        return {"esp": None, "esp_reason": error.message}
-    return {"esp": "taken" in output, "esp_reason": " ".join(output.split())[:120].rstrip(".")}
+        return None, error.message
+    return "taken" in output, " ".join(output.split())[:120].rstrip(".")
 
 
 def check_body(command: Sequence[str], network: str, mark: str) -> Json:
@@ -246,19 +277,20 @@ def json_lines(text: str) -> List[List[Any]]:
     return found
 
 
-def read_overlay(text: str) -> Json:
-    """Return what the container in the overlay network printed, as a dictionary of names, heard, latency, mbits and measured."""
-    found: Json = {"names": {}, "heard": [], "latency": {}, "mbits": {}, "measured": False}
-    for words in json_lines(text):
-        if words == ["done"]:
-            found["measured"] = True
-        elif words[:1] == ["heard"] and len(words) == 3:
-            found["heard"].append([str(words[1]), str(words[2])])
-        elif len(words) == 3 and words[0] in ("latency", "mbits") and isinstance(words[2], (int, float, type(None))):
-            found[words[0]][str(words[1])] = words[2]
+def read_overlay(text: str) -> InOverlay:
+    """Return what the container in the overlay network printed."""
+    names: Dict[str, str] = {}
+    heard: List[Tuple[str, ...]] = []
+    amounts: Dict[str, Dict[str, Optional[float]]] = {"latency": {}, "mbits": {}}
+    lines = json_lines(text)
+    for words in lines:
+        if words[:1] == ["heard"] and len(words) == 3:
+            heard.append((str(words[1]), str(words[2])))
+        elif len(words) == 3 and words[0] in amounts and isinstance(words[2], (int, float, type(None))):
+            amounts[words[0]][str(words[1])] = words[2]
         elif words[:1] == ["name"] and len(words) == 3:
-            found["names"][str(words[1])] = str(words[2])
-    return found
+            names[str(words[1])] = str(words[2])
+    return InOverlay(names, tuple(heard), **amounts, measured=["done"] in lines)
 
 
 def run_to_end(engine: Engine, name: str, body: Json, deadline: float) -> str:

@@ -12,16 +12,18 @@ import re
 import socket
 import struct
 from array import array
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from typing import Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from .._shared import subprocess_call
 from .._shared.codec import Json
 from .._shared.constants import ALL_ADDRESSES, ALL_FAMILIES
+from .._shared.documents.report import Fabric, SwarmPlace
 from .._shared.paths import read
 from .._worker.worker import client_pid
 from .engine.payloads import EngineLimits
-from .engine.reports import engine_entry, session_of
+from .engine.reports import session_of, swarm_place
 
 NOFILE = 1048576
 LISTENING = "0A"
@@ -178,7 +180,7 @@ def host_network(wanted: List[str], info: Json) -> Json:
     }
 
 
-def fabric(interface: str, networks: Iterable[Json], sys: str = "/sys") -> Json:
+def fabric(interface: str, networks: Iterable[Json], sys: str = "/sys") -> Fabric:
     """An interface for the fabric, and why sessions cannot use it. The engine would make a missing one up, or refuse it late."""
     others = [one for one in networks if not session_of(one)]
     users = [one["Name"] for one in others if (one.get("Options") or {}).get("parent", "") == interface]
@@ -190,13 +192,15 @@ def fabric(interface: str, networks: Iterable[Json], sys: str = "/sys") -> Json:
         reason = f"has no link on {interface}, its agent_fabric,"
     else:
         reason = f"has network {users[0]} on {interface}, its agent_fabric," if users else ""
-    return {"interface": interface, "reason": reason}
+    return Fabric(interface, reason)
 
 
-def link(interface: str, sys: str = "/sys") -> Dict[str, int]:
+def link(interface: str, sys: str = "/sys") -> Tuple[int, int]:
     """The MTU and the speed of an interface, in Mbit/s; 0: not known."""
-    found = f"{sys}/class/net/{os.path.basename(interface)}/" if interface else ""
-    return {name: _number(read(found + name)) if found else 0 for name in ("mtu", "speed")}
+    if not interface:
+        return 0, 0
+    folder = f"{sys}/class/net/{os.path.basename(interface)}"
+    return _number(read(f"{folder}/mtu")), _number(read(f"{folder}/speed"))
 
 
 def existing_paths(paths: Sequence[str], seconds: float = subprocess_call.PATIENCE) -> Dict[str, bool]:
@@ -220,11 +224,12 @@ def cpu_ids(count: int) -> List[int]:
     return mine if len(mine) == count else list(range(count))
 
 
-def swarm_place(info: Json) -> Json:
-    is_member = (info.get("Swarm") or {}).get("LocalNodeState") == "active"
-    cluster = swarm_cluster(info.get("DockerRootDir") or "/var/lib/docker") if is_member else ""
-    place: Json = engine_entry(info, "", cluster)["swarm"]
-    return place
+def swarm_of_engine(info: Json) -> SwarmPlace:
+    """The place of an engine in its Swarm. Only managers report its ID, which a worker has in its certificate."""
+    place = swarm_place(info)
+    if place.state != "active" or place.cluster_id:
+        return place
+    return replace(place, cluster_id=swarm_cluster(info.get("DockerRootDir") or "/var/lib/docker"))
 
 
 def swarm_cluster(data_root: str) -> str:

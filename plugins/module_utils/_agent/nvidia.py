@@ -15,6 +15,7 @@ from typing import Callable, Dict, List, Sequence, Tuple
 from xml.etree import ElementTree
 
 from .._shared.constants import MIG_DEVICE
+from .._shared.documents.examination import NvLinks
 from .._shared.errors import escape_control
 from .engine.device_nodes import nvidia_only
 
@@ -115,7 +116,7 @@ def listed_gpus(text: str) -> List[Tuple[str, List[str]]]:
     return found
 
 
-def nvlinks(text: str) -> Dict[str, int]:
+def nvlinks(text: str) -> NvLinks:
     """The number of GPUs in the output of ``nvidia-smi topo -m``, and of pairs of them that NVLinks connect (NV and their number)."""
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).split() for line in text.splitlines()]
     head = next((line for line in lines if line[:1] == ["GPU0"]), [])
@@ -126,7 +127,7 @@ def nvlinks(text: str) -> Dict[str, int]:
         else []
     )
     linked = sum(1 for number, row in enumerate(rows) for cell in row[:number] if re.fullmatch("NV[0-9]+", cell))
-    return {"gpus": len(gpus), "linked": linked}
+    return NvLinks(len(gpus), linked)
 
 
 def look(devices: Sequence[str], asked: Callable[..., SmiOutput] = run_smi) -> Seen | None:

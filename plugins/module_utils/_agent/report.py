@@ -12,7 +12,7 @@ from typing import Any, Callable, Collection, Dict, List, Sequence, Tuple, TypeV
 from .._shared import label
 from .._shared.codec import Json
 from .._shared.documents.plan import Gpu
-from .._shared.documents.report import GpuSharing
+from .._shared.documents.report import GpuSharing, SwarmPlace
 from .._shared.errors import ConflictError, EngineError, InputError, LibraryError
 from .._shared.exits import WAITING
 from .._shared.parallel import run_all
@@ -123,7 +123,7 @@ def _host_report(options: Json) -> Json:
         "publish": options["publish"] or host.all_addresses(options["address"]),
         "address": options["address"],
         "capacity": {"millicpus": 0, "memory": 0, "gpus": [], "cpu_ids": []},
-        "engine": engine_entry({}, ""),
+        "engine": engine_entry({}, "", SwarmPlace()),
         "limits": {"nofile": 0, "memlock": 0},
         "paths": host.existing_paths(options["paths"]),
         "image": image_entry(options["image"], None),
@@ -142,8 +142,8 @@ def _host_report(options: Json) -> Json:
         "gpu_use": [],
         "gpu_health": [],
         "gpu_sharing": GpuSharing(options["gpu_sharing"]).to_json(),
-        "rdma_ports": rdma_ports(options["fabric"]),
-        "fabric": host.fabric(options["fabric"], ()),
+        "rdma_ports": [port.to_json() for port in rdma_ports(options["fabric"])],
+        "fabric": host.fabric(options["fabric"], ()).to_json(),
         "host_network": host.host_network([options["address"]], {}),
     }
 
@@ -161,8 +161,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "architecture": architecture(info.get("Architecture", "")),
         **_capacity(info, overrides),
         "engine": {
-            **engine_entry(info, engine.api()),
-            "swarm": host.swarm_place(info),
+            **engine_entry(info, engine.api(), host.swarm_of_engine(info)),
             "identity": engine_identity(networks),
         },
         "limits": {"nofile": limits.nofile, "memlock": limits.memlock},
@@ -170,7 +169,7 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
         "runtime": {"volume": runtime, "present": bool(runtime)},
         "kernel": host.kernel_limits(options["docker_host"]),
         "networks": [network_entry(network) for network in networks],
-        "fabric": host.fabric(options["fabric"], networks),
+        "fabric": host.fabric(options["fabric"], networks).to_json(),
         "host_network": host.host_network([swarm.get("NodeAddr", ""), options["address"]], info),
         "ports": sorted(host.listening_ports().union(*(published(listed) for listed in everyone))),
         "names": sorted(filter(None, {engine_name(listed) for listed in everyone if not is_member(listed)})),
@@ -196,7 +195,7 @@ def _capacity(info: Json, overrides: Overrides) -> Json:
     return {
         "capacity": {**capacity, "gpus": [gpu.to_json() for gpu in parts]},
         "gpu_health": [gpu.to_json() for gpu in gpu_health([gpu.id for gpu in parts], seen)],
-        "gpu_sharing": sharing,
+        "gpu_sharing": sharing.to_json(),
     }
 
 

@@ -12,16 +12,16 @@ from .._shared import label
 from .._shared.codec import Json
 from .._shared.constants import SCHEMA
 from .._shared.errors import EngineError, StateError
+from .._shared.planning.swarm_plan import Membership, Node
 from .._shared.waiting import wait_until
 from . import host
 from .engine.client import AbsentError, Engine
 from .engine.connection import persist
-from .engine.reports import engine_entry, engine_name
+from .engine.reports import engine_identity, engine_name
 
 PORT = 2377
 PAUSE = 0.2  # seconds between two looks at a membership
 JOINS_IN_BACKGROUND = "will continue in the background"
-INACTIVE: Json = {**engine_entry({}, "")["swarm"], "ours": False}
 
 
 class SwarmEngine(Engine):
@@ -63,29 +63,27 @@ class SwarmEngine(Engine):
             self._or_none(client.remove_node, node, force=True)
 
 
-def membership(engine: Engine) -> Json:
-    """The engine's membership in the form of reports, and whether this collection created the Swarm."""
+def membership(engine: Engine) -> Membership:
     info = engine.info()
     labels = (((info.get("Swarm") or {}).get("Cluster") or {}).get("Spec") or {}).get("Labels") or {}
-    return {**host.swarm_place(info), "ours": label.SCHEMA in labels}
+    return Membership(**vars(host.swarm_of_engine(info)), ours=label.SCHEMA in labels)
 
 
-def whereabouts(engine: SwarmEngine, place: Json, addresses: List[str], *, is_local: bool) -> Json:
-    """Return what shows whether a host has another address than its Swarm knows, and what keeps it from joining again.
-
-    ``address`` is the one for other hosts, and ``own`` the one that a host without a Swarm has. Where the host lacks the address that
-    its Swarm knows, ``held`` are all that it has, and ``busy`` its containers of sessions. On a manager, ``seen`` are the addresses
-    from which the nodes that are ready ask the managers.
-    """
+def node_of(engine: SwarmEngine, place: Membership, addresses: List[str], *, is_local: bool) -> Node:
+    """The engine as a node, with what shows whether its host has moved, and what keeps it from joining again."""
     own = host.own_address(addresses)
-    is_gone = is_local and place["state"] == "active" and host.is_gone(place["address"])
-    return {
-        "address": place["address"] or own,
-        "own": own,
-        "held": sorted(one for one in host.own_addresses() if not one.startswith("127.")) if is_gone else [],
-        "busy": sorted(engine_name(one) for one in engine.containers()) if is_gone else [],
-        "seen": _ready(engine) if place["manager"] else {},
-    }
+    is_gone = is_local and place.state == "active" and host.is_gone(place.address)
+    held = sorted(one for one in host.own_addresses() if not one.startswith("127.")) if is_gone else []
+    busy = sorted(engine_name(one) for one in engine.containers()) if is_gone else []
+    return Node(
+        **{**vars(place), "address": place.address or own},
+        name=engine.agent,
+        identity=engine_identity(filter(None, [engine.network("bridge")])),
+        own=own,
+        held=tuple(held),
+        busy=tuple(busy),
+        seen=_ready(engine) if place.manager else {},
+    )
 
 
 def _ready(engine: SwarmEngine) -> Dict[str, str]:
@@ -96,12 +94,12 @@ def _ready(engine: SwarmEngine) -> Dict[str, str]:
     return {node: str(status.get("Addr") or "") for node, status in found.items() if status.get("State") == "ready"}
 
 
-def create_swarm(engine: SwarmEngine, address: str, pool: Sequence[str], deadline: float) -> Json:
+def create_swarm(engine: SwarmEngine, address: str, pool: Sequence[str], deadline: float) -> Membership:
     engine.create_swarm(address, pool, {label.SCHEMA: str(SCHEMA)})
     return _active(engine, deadline)
 
 
-def join_swarm(engine: SwarmEngine, remote: str, token: str, address: str, deadline: float) -> Json:
+def join_swarm(engine: SwarmEngine, remote: str, token: str, address: str, deadline: float) -> Membership:
     try:
         engine.join(["%s:%d" % (remote, PORT)], token, address)
     except EngineError as error:
@@ -112,18 +110,18 @@ def join_swarm(engine: SwarmEngine, remote: str, token: str, address: str, deadl
     return _active(engine, deadline)
 
 
-def settled_membership(engine: Engine, deadline: float) -> Json:
+def settled_membership(engine: Engine, deadline: float) -> Membership:
     """The membership, once an engine that has just started or joined knows it, or as it is at the deadline."""
     return _membership_once(lambda state: state != "pending", engine, deadline)
 
 
-def _membership_once(is_wanted: Callable[[str], bool], engine: Engine, deadline: float) -> Json:
+def _membership_once(is_wanted: Callable[[str], bool], engine: Engine, deadline: float) -> Membership:
     """The membership in a wanted state, or as it is at the deadline."""
-    found: List[Json] = []
+    found: List[Membership] = []
 
     def is_reached() -> bool:
         found[:] = [membership(engine)]
-        return is_wanted(found[0]["state"])
+        return is_wanted(found[0].state)
 
     wait_until(is_reached, deadline, PAUSE, PAUSE)
     return found[0]
@@ -162,14 +160,14 @@ def former_nodes(listed: Mapping[str, Json], node: str) -> List[str]:
     return [one for one in down if node in listed and all(place(node)) and place(one) == place(node)]
 
 
-def _active(engine: Engine, deadline: float) -> Json:
+def _active(engine: Engine, deadline: float) -> Membership:
     """The membership once it is active; joining continues in the background."""
     found = _membership_once(lambda state: state == "active", engine, deadline)
-    if found["state"] != "active":
+    if found.state != "active":
         message = (
             "%s is still %s in its Swarm; check that TCP %d is open between the agents, and read the engine's log."
         )
-        raise StateError(message % (engine.where, found["state"], PORT), engine.agent)
+        raise StateError(message % (engine.where, found.state, PORT), engine.agent)
     return found
 
 

@@ -15,10 +15,18 @@ from .._agent.devices import NO_LIMIT
 from .._agent.engine.client import Engine
 from .._agent.engine.connection import persist
 from .._agent.engine.payloads import network_body
-from .._agent.examination import OLD, lasting_body, read_overlay, start_lasting, stop_lasting
-from .._agent.examination import examine_agent as examination
+from .._agent.examination import (
+    OLD,
+    ExaminedAgent,
+    examine_agent,
+    lasting_body,
+    read_overlay,
+    start_lasting,
+    stop_lasting,
+)
 from .._shared import label
 from .._shared.codec import Json
+from .._shared.documents.examination import OverlayPlan, Peer, Probe, Unreached
 from .._shared.documents.plan import Network
 from .._shared.documents.schema import is_number
 from .._shared.errors import ComputeError, EngineError
@@ -40,82 +48,96 @@ _OF_OVERLAYS, _DEFAULT = "docker_gwbridge", "bridge"
 
 
 def examine(agent: AgentHandle, addresses: List[str], several: bool, sharing: str = NO_LIMIT) -> Json:
-    """C(report) describes the agent; ``several`` others may reach it at ``addresses``, and ``sharing`` limits parts of its GPUs."""
-    options = {"name": agent.name, "docker_host": agent.docker_host, "timeout": agent.timeout, "edition": agent.edition}
-    gpus = {"fabric": agent.fabric, "gpu_sharing": sharing, "mps_directory": agent.mps}
-    return {"report": examination({**options, **gpus, "addresses": addresses, "several": several})}
+    """C(report) describes the agent; ``several`` others may reach it at ``addresses``, and ``sharing`` limits parts of its GPUs.
+
+    C(unreached) says why there is no report.
+    """
+    found = examine_agent(
+        ExaminedAgent(
+            name=agent.name,
+            docker_host=agent.docker_host,
+            timeout=agent.timeout,
+            edition=agent.edition,
+            fabric=agent.fabric,
+            gpu_sharing=sharing,
+            mps_directory=agent.mps,
+            addresses=addresses,
+            several=several,
+        )
+    )
+    return {"unreached" if isinstance(found, Unreached) else "report": found.to_json()}
 
 
 def listen(agent: AgentHandle, mark: str) -> Json:
     """Start a container that listens for datagrams with this mark."""
     port_probe.start_listener(agent.connect(Engine), mark, _LIFETIME)
-    return {"listened": True}
+    return _found(Probe(listened=True))
 
 
 def send(agent: AgentHandle, mark: str, agents: List[Json], port: int) -> Json:
     """Send datagrams to the other agents, and connect to the Swarm ports of those that are members.
 
-    A container sends to the ``port`` of VXLAN of all agents, this one included, which must not arrive. ``agents`` have C(name),
-    C(address), C(mtu) and C(member), this agent included.
+    A container sends to the ``port`` of VXLAN of all agents, this one included, which must not arrive.
     """
-    own = next(other for other in agents if other["name"] == agent.name)
-    others = [other for other in agents if other is not own and other["address"]]
-    port_probe.send_probe(agent.name, {other["name"]: other["address"] for other in others}, mark, own["mtu"], port)
-    connected = port_probe.probe_connection({other["name"]: other["address"] for other in others if other["member"]})
-    sent = {"sent": True, "connected": connected}
-    addresses = [other["address"] for other in agents if other["address"]]
-    network = _OF_OVERLAYS if own["member"] else _DEFAULT
+    peers = list(map(Peer.from_json, agents))
+    own = next(peer for peer in peers if peer.name == agent.name)
+    others = [peer for peer in peers if peer is not own and peer.address]
+    port_probe.send_probe(agent.name, {peer.name: peer.address for peer in others}, mark, own.mtu, port)
+    connected = port_probe.probe_connection({peer.name: peer.address for peer in others if peer.member})
+    addresses = [peer.address for peer in peers if peer.address]
+    network = _OF_OVERLAYS if own.member else _DEFAULT
     try:
         port_probe.send_from_container(agent.connect(Engine), addresses, port, mark, network, deadline_in(_SENDING))
     except EngineError as error:
-        return {**sent, "contained": False, "reason": error.message}
-    return {**sent, "contained": True}
+        return _found(Probe(sent=True, connected=connected, reason=error.message))
+    return _found(Probe(sent=True, connected=connected, contained=True))
 
 
 def hear(agent: AgentHandle, mark: str) -> Json:
-    """Remove the container that listens; C(received) are the datagrams that it has received."""
-    return {"received": port_probe.stop_listener(agent.connect(Engine), mark)}
+    """Remove the container that listens, and return what it has received."""
+    received = port_probe.stop_listener(agent.connect(Engine), mark)
+    return _found(Probe(received=tuple(map(tuple, received))))
 
 
 def create_network(agent: AgentHandle, mark: str, plan: Json) -> Json:
     """Create the overlay network on a manager. Networks that killed checks have left are removed first."""
-    engine = agent.connect(Engine)
+    engine, wanted = agent.connect(Engine), OverlayPlan.from_json(plan)
     _remove_old_networks(engine)
     network = Network(
         name=_NETWORK % mark,
         driver="overlay",
-        subnet=plan["subnet"],
-        gateway=plan["gateway"],
-        ip_range=plan["ip_range"],
-        mtu=int(plan["mtu"]),
-        encrypted=bool(plan["encrypted"]),
+        subnet=wanted.subnet,
+        gateway=wanted.gateway,
+        ip_range=wanted.ip_range,
+        mtu=wanted.mtu,
+        encrypted=wanted.encrypted,
         labels={label.CHECK: str(int(time.time()))},
     )
     engine.create_network(network.name, network_body(network))
-    return {}
+    return _found(Probe())
 
 
 def join_network(agent: AgentHandle, mark: str, plan: Json) -> Json:
     """Start this agent's container in the network, and wait until it answers."""
-    member = next(member for member in plan["members"] if member["name"] == agent.name)
     failure = "the container in the check's overlay network does not answer"
-    start_lasting(agent.connect(Engine), _NETWORK % mark, _body(mark, member, plan), failure)
-    return {}
+    body = _body(mark, agent.name, OverlayPlan.from_json(plan))
+    start_lasting(agent.connect(Engine), _NETWORK % mark, body, failure)
+    return _found(Probe())
 
 
 def test_network(agent: AgentHandle, mark: str) -> Json:
-    """Let the container test the network; C(overlay) is what it has found, at the latest after some time."""
-    return _found(agent, mark, overlay_endpoint.GO, "all", '["done"]', _TEST)
+    """Let the container test the network; return what it has found, at the latest after some time."""
+    return _ordered(agent, mark, overlay_endpoint.GO, "all", '["done"]', _TEST)
 
 
 def measure(agent: AgentHandle, mark: str, peer: str, seconds: float) -> Json:
     """Let the container measure the throughput to the container of another agent."""
-    return _found(agent, mark, overlay_endpoint.LINK, peer, '["mbits"', seconds + _SLACK)
+    return _ordered(agent, mark, overlay_endpoint.LINK, peer, '["mbits"', seconds + _SLACK)
 
 
 def leave_network(agent: AgentHandle, mark: str) -> Json:
-    """Remove the container; C(overlay) is all that it has found, which is nothing if there is none."""
-    return {"overlay": read_overlay(stop_lasting(agent.connect(Engine), _NETWORK % mark))}
+    """Remove the container, and return all that it has found, which is nothing if there is none."""
+    return _found(Probe(overlay=read_overlay(stop_lasting(agent.connect(Engine), _NETWORK % mark))))
 
 
 def remove_network(agent: AgentHandle, mark: str) -> Json:
@@ -127,22 +149,27 @@ def remove_network(agent: AgentHandle, mark: str) -> Json:
     return {}
 
 
-def _found(agent: AgentHandle, mark: str, file: str, order: str, last: str, seconds: float) -> Json:
+def _found(probe: Probe) -> Json:
+    return {"probe": probe.to_json()}
+
+
+def _ordered(agent: AgentHandle, mark: str, file: str, order: str, last: str, seconds: float) -> Json:
     """Return what the container has found once it has written a line that begins with ``last``, or after some seconds."""
     engine = agent.connect(Engine)
     engine.put_file(_NETWORK % mark, f"{overlay_endpoint.FOLDER}/{file}", f"{order}\n".encode())
     wait_until(lambda: "\n" + last in engine.logs(_NETWORK % mark), deadline_in(seconds), 0.2, 1.0)
-    return {"overlay": read_overlay(engine.logs(_NETWORK % mark))}
+    return _found(Probe(overlay=read_overlay(engine.logs(_NETWORK % mark))))
 
 
-def _body(mark: str, member: Json, plan: Json) -> Json:
-    peers = [peer for peer in plan["members"] if peer is not member]
-    options = {**member, "mtu": plan["mtu"], "seconds": plan["seconds"], "peers": peers}
-    arguments = [json.dumps(options), str(_LIFETIME + int(_ROUNDS * plan["seconds"]))]
+def _body(mark: str, agent: str, plan: OverlayPlan) -> Json:
+    own = next(member for member in plan.members if member.name == agent)
+    peers = [member.to_json() for member in plan.members if member is not own]
+    options = {**own.to_json(), "mtu": plan.mtu, "seconds": plan.seconds, "peers": peers}
+    arguments = [json.dumps(options), str(_LIFETIME + int(_ROUNDS * plan.seconds))]
     body = lasting_body(_PROGRAM, arguments, _NETWORK % mark, mark)
     # An unanswered question for a name takes two seconds and not ten.
     body["Env"] = ["RES_OPTIONS=timeout:1 attempts:2"]
-    endpoint = {"IPAMConfig": {"IPv4Address": member["address"]}, "Aliases": [member["host"]]}
+    endpoint = {"IPAMConfig": {"IPv4Address": own.address}, "Aliases": [own.host]}
     body["NetworkingConfig"] = {"EndpointsConfig": {_NETWORK % mark: endpoint}}
     return body
 

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import List, Mapping, Sequence
 
 from .._agent import swarm
-from .._agent.engine.reports import engine_identity
 from .._agent.host import own_address
 from .._shared.codec import Json
 from .._shared.errors import ConflictError, StateError
+from .._shared.planning.swarm_plan import Membership, Node
 from .._shared.waiting import deadline_in
 from .step import AgentHandle
 
@@ -20,10 +21,8 @@ def describe(agent: AgentHandle, addresses: List[str] | None = None, tokens: boo
     """C(swarm) describes the engine's place in its Swarm; C(tokens) are those that others join with."""
     engine = agent.connect(swarm.SwarmEngine)
     place = swarm.settled_membership(engine, deadline_in(deadline))
-    identity = engine_identity(filter(None, [engine.network("bridge")]))
     is_local = agent.docker_host.startswith("unix://")
-    seen = swarm.whereabouts(engine, place, addresses or [], is_local=is_local)
-    found: Json = {"swarm": {**place, **seen, "name": agent.name, "identity": identity}}
+    found: Json = {"swarm": swarm.node_of(engine, place, addresses or [], is_local=is_local).to_json()}
     return {**found, "tokens": engine.tokens()} if tokens else found
 
 
@@ -39,13 +38,13 @@ def join(
     """Join the Swarm of a manager at C(remote), or create one. Raises ConflictError for an engine in another Swarm."""
     engine, end = agent.connect(swarm.SwarmEngine), deadline_in(deadline)
     before = swarm.settled_membership(engine, end)
-    if before["state"] == "active":
-        if cluster and before["cluster_id"] and before["cluster_id"] != cluster:
+    if before.state == "active":
+        if cluster and before.cluster_id and before.cluster_id != cluster:
             message = "%s is in the Swarm %s and not in %s; run `docker swarm leave` on that host."
-            raise ConflictError(message % (agent.name, before["cluster_id"], cluster), agent.name)
+            raise ConflictError(message % (agent.name, before.cluster_id, cluster), agent.name)
         after = before
     elif agent.check:
-        after = {**before, "state": "active", "cluster_id": cluster}
+        after = replace(before, state="active", cluster_id=cluster)
     elif remote:
         after = swarm.join_swarm(engine, remote, token, own_address(addresses), end)
     else:
@@ -57,11 +56,11 @@ def leave(agent: AgentHandle, addresses: List[str] | None = None) -> Json:
     """Leave the Swarm."""
     engine = agent.connect(swarm.SwarmEngine)
     before = swarm.membership(engine)
-    if before["state"] == "inactive":
+    if before.state == "inactive":
         return _change(agent, before, before, addresses)
     if not agent.check:
         engine.leave()
-    return _change(agent, before, dict(swarm.INACTIVE), addresses)
+    return _change(agent, before, Membership(), addresses)
 
 
 def set_roles(agent: AgentHandle, nodes: Sequence[str], role: str, deadline: int = 60) -> Json:
@@ -95,7 +94,7 @@ def fence(agent: AgentHandle, nodes: Mapping[str, str], removes: bool, swarm_id:
     """
     engine = agent.connect(swarm.SwarmEngine)
     listed = engine.nodes()
-    is_own = all(node in listed for node in nodes.values()) or swarm.membership(engine)["cluster_id"] == swarm_id
+    is_own = all(node in listed for node in nodes.values()) or swarm.membership(engine).cluster_id == swarm_id
     absent = "down" if is_own else "not in the list, which may be that of another Swarm"
     for name, node in sorted(nodes.items()):
         state = str((listed[node].get("Status") or {}).get("State")) if node in listed else absent
@@ -109,10 +108,7 @@ def fence(agent: AgentHandle, nodes: Mapping[str, str], removes: bool, swarm_id:
     return remove_nodes(agent, list(nodes.values()), deadline)
 
 
-def _change(agent: AgentHandle, before: Json, after: Json, addresses: List[str] | None) -> Json:
-    difference = {"before": before, "after": after}
-    return {"changed": after is not before, "swarm": _shown(agent, after, addresses), "diff": difference}
-
-
-def _shown(agent: AgentHandle, place: Json, addresses: List[str] | None) -> Json:
-    return {**place, "name": agent.name, "address": place["address"] or own_address(addresses or [])}
+def _change(agent: AgentHandle, before: Membership, after: Membership, addresses: List[str] | None) -> Json:
+    node = Node(**{**vars(after), "address": after.address or own_address(addresses or [])}, name=agent.name)
+    difference = {"before": before.to_json(), "after": after.to_json()}
+    return {"changed": after is not before, "swarm": node.to_json(), "diff": difference}

@@ -1,17 +1,25 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The checks of a single agent: each evaluates a report and returns a finding with a remedy. docs/check.md lists them."""
+"""The checks of a single agent: each evaluates an examination and returns a finding with a remedy. docs/check.md lists them."""
 
 from __future__ import annotations
 
-from typing import Callable, List, Tuple
+from typing import Callable, List, Tuple, Union
 
 from ...module_utils._agent.engine.payloads import ROTATING
 from ...module_utils._agent.engine_settings import EFFECTS, NO_RULES
 from ...module_utils._agent.guard import MISSING, PRESENT
-from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import BRIDGE_PORTS
+from ...module_utils._shared.documents.examination import (
+    CONTROLLERS,
+    CPU_QUOTA,
+    MEMORY_LIMIT,
+    PIDS_LIMIT,
+    SWAP_LIMIT,
+    Examination,
+    Unreached,
+)
 from ...module_utils._shared.documents.findings import (
     FAIL,
     OK,
@@ -37,8 +45,8 @@ INOTIFY_WARN = 1024
 _SHOWN_GPUS = 8
 
 
-def check_limits(report: Json, _required: Requirements) -> Verdict:
-    nofile, memlock = report["nofile"], report["memlock"]
+def check_limits(one: Examination, _required: Requirements) -> Verdict:
+    nofile, memlock = one.engine.nofile, one.engine.memlock
     if not nofile and not memlock:
         return OK, "the engine's own", ""
     found = f"nofile {_limit(nofile, str)}, memlock {_limit(memlock, show_bytes)}"
@@ -46,17 +54,17 @@ def check_limits(report: Json, _required: Requirements) -> Verdict:
     return verdict(found, is_low, "raise LimitNOFILE and LimitMEMLOCK of its engine, for large jobs and RDMA")
 
 
-def check_neighbours(report: Json, _required: Requirements) -> Verdict:
-    limit = report["kernel"].get("neighbours")
+def check_neighbours(one: Examination, _required: Requirements) -> Verdict:
+    limit = one.kernel.get("neighbours")
     if not limit:
         return OK, "not known", ""
     remedy = "raise net.ipv4.neigh.default.gc_thresh3 with sysctl to at least %d" % NEIGHBOURS_WARN
     return verdict("up to %d in all networks together" % limit, limit < NEIGHBOURS_WARN, remedy)
 
 
-def check_size(report: Json, _required: Requirements) -> Verdict:
+def check_size(one: Examination, _required: Requirements) -> Verdict:
     """Return how many containers the agent can run, whatever CPUs and memory it has."""
-    kernel = report["kernel"]
+    kernel = one.kernel
     room = kernel_room(kernel_bounds(kernel))
     found = "up to %d containers of a session" % room
     if room < BRIDGE_PORTS:
@@ -64,12 +72,12 @@ def check_size(report: Json, _required: Requirements) -> Verdict:
     return verdict(found, room < BRIDGE_PORTS, "raise this limit for larger sessions")
 
 
-def check_inotify(report: Json, _required: Requirements) -> Verdict:
+def check_inotify(one: Examination, _required: Requirements) -> Verdict:
     """With cgroups of version 2, containerd watches the memory of each container by an instance of root's."""
-    limit = report["kernel"].get("inotify", 0)
+    limit = one.kernel.get("inotify", 0)
     if not limit:
         return OK, "not known", ""
-    is_low = report["cgroup_version"] == "2" and limit < INOTIFY_WARN
+    is_low = one.engine.cgroup_version == "2" and limit < INOTIFY_WARN
     found = "%d instances" % limit
     if is_low:
         found += ": of more running containers the engine does not see that memory ran out"
@@ -88,47 +96,48 @@ DISK_WARN, DISK_FAIL = 10 << 30, 2 << 30
 QUOTAS = ("overlay2 on xfs", "btrfs", "zfs")
 
 
-Check = Tuple[str, Callable[[Json, Requirements], Verdict]]
+# An agent as the doctor knows it.
+Agent = Union[Examination, Unreached]
+Check = Tuple[str, Callable[[Examination, Requirements], Verdict]]
 
 
-def check_agent(report: Json, required: Requirements, several: bool) -> List[Finding]:
+def check_agent(one: Agent, required: Requirements, several: bool) -> List[Finding]:
     """The findings of an agent; ``several`` is whether there are other agents."""
-    name = report["name"]
-    if not report["reachable"]:
+    if isinstance(one, Unreached):
         remedy = "check that the host is up and its engine runs; " + PROVISION
-        return [Finding("reachable", name, FAIL, report["reason"], remedy)]
+        return [Finding("reachable", one.name, FAIL, one.reason, remedy)]
     checks = _ALONE + (_AMONG_OTHERS if several else ())
-    return [Finding(check, name, *judge(report, required)) for check, judge in checks]
+    return [Finding(check, one.name, *judge(one, required)) for check, judge in checks]
 
 
-def _engine(report: Json, _required: Requirements) -> Verdict:
-    is_old = _numbers(report["engine"]) < OLDEST_ENGINE
-    return verdict(report["engine"], is_old, "upgrade its Docker Engine to 20.10 or later", FAIL)
+def _engine(one: Examination, _required: Requirements) -> Verdict:
+    is_old = _numbers(one.engine.version) < OLDEST_ENGINE
+    return verdict(one.engine.version, is_old, "upgrade its Docker Engine to 20.10 or later", FAIL)
 
 
-def _api(report: Json, _required: Requirements) -> Verdict:
+def _api(one: Examination, _required: Requirements) -> Verdict:
     """Return whether the engine listens on TCP without checking who connects."""
-    if not report["open_api"]:
+    if not one.engine.open_api:
         return OK, "no open TCP address", ""
-    found = f"everyone who reaches {', '.join(report['open_api'])} is root on this host"
+    found = f"everyone who reaches {', '.join(one.engine.open_api)} is root on this host"
     return WARN, found, "remove this address from the hosts of its engine, or set tlsverify"
 
 
-def _sdk(report: Json, _required: Requirements) -> Verdict:
-    found = f"{report['sdk']}, Python {report['python']}"
+def _sdk(one: Examination, _required: Requirements) -> Verdict:
+    found = f"{one.engine.sdk}, Python {one.python}"
     remedy = "upgrade the Docker SDK for Python to 5.0 or later: pip install --upgrade docker"
-    return verdict(found, _numbers(report["sdk"]) < OLDEST_SDK, remedy, FAIL)
+    return verdict(found, _numbers(one.engine.sdk) < OLDEST_SDK, remedy, FAIL)
 
 
-def _runtime(report: Json, _required: Requirements) -> Verdict:
-    parts = {"SSH runtime": report["runtime"], "reference image": report["image"]}
+def _runtime(one: Examination, _required: Requirements) -> Verdict:
+    parts = {"SSH runtime": one.engine.runtime, "reference image": one.engine.image}
     missing = [name for name, is_present in parts.items() if not is_present]
     found = f"no {' and no '.join(missing)}" if missing else " and ".join(parts)
     return verdict(found, missing, PROVISION, FAIL)
 
 
-def _clock(report: Json, _required: Requirements) -> Verdict:
-    offset = report["clock"]
+def _clock(one: Examination, _required: Requirements) -> Verdict:
+    offset = one.clock
     if abs(offset) < CLOCK_WARN:
         return OK, f"within {CLOCK_WARN:g} s of the controller's", ""
     found = f"{_duration(abs(offset))} {'ahead of' if offset > 0 else 'behind'} the controller's"
@@ -136,53 +145,49 @@ def _clock(report: Json, _required: Requirements) -> Verdict:
     return status, found, "run a time service (chrony, systemd-timesyncd) on all hosts"
 
 
-def _disk(report: Json, _required: Requirements) -> Verdict:
-    free = report["disk_free"]
+def _disk(one: Examination, _required: Requirements) -> Verdict:
+    free = one.engine.disk_free
     if free < 0:
-        return WARN, f"{report['disk']}: cannot be read", "check the free space on that host"
-    found = f"{show_bytes(free)} free in {report['disk']}"
+        return WARN, f"{one.engine.disk}: cannot be read", "check the free space on that host"
+    found = f"{show_bytes(free)} free in {one.engine.disk}"
     remedy = "free some space, for example with docker system prune"
     return verdict(found, free < DISK_WARN, remedy, FAIL if free < DISK_FAIL else WARN)
 
 
-def _cgroups(report: Json, _required: Requirements) -> Verdict:
-    supported = report["cgroups"]
-    lacking = [name for name in ("CPU quota", "memory limit") if not supported[name]]
-    found = "version {}, {}".format(
-        report["cgroup_version"],
-        ", ".join(name for name, is_supported in supported.items() if is_supported),
-    )
+def _cgroups(one: Examination, _required: Requirements) -> Verdict:
+    absent = [name for name in CONTROLLERS if name not in one.engine.cgroups]
+    lacking = [name for name in absent if name in (CPU_QUOTA, MEMORY_LIMIT)]
+    found = f"version {one.engine.cgroup_version}, {', '.join(one.engine.cgroups)}"
     if lacking:
         return FAIL, f"no {' and no '.join(lacking)}", "enable these cgroup controllers in its kernel"
-    optional = [name for name in supported if not supported[name]]
-    is_swap = optional == ["swap limit"]
+    is_swap = absent == [SWAP_LIMIT]
     remedy = "boot with cgroup_enable=memory swapaccount=1" if is_swap else "enable these cgroup controllers"
-    if optional:
-        found += f"; no {' and no '.join(optional)}"
-    return verdict(found, optional, remedy)
+    if absent:
+        found += f"; no {' and no '.join(absent)}"
+    return verdict(found, absent, remedy)
 
 
-def _bounds(report: Json, _required: Requirements) -> Verdict:
+def _bounds(one: Examination, _required: Requirements) -> Verdict:
     """Return what keeps a session from filling its agent."""
-    driver, storage = report["log_driver"], report["storage"]
+    driver, storage = one.engine.log_driver, one.engine.storage
     found = "pids {}, logs {}, files {}".format(
-        "bounded" if report["cgroups"]["pids limit"] else "not bounded",
+        "bounded" if PIDS_LIMIT in one.engine.cgroups else "not bounded",
         f"rotated ({driver})" if driver in ROTATING else "where %s sends them" % (driver or "its driver"),
         f"bounded by session_disk ({storage})" if storage in QUOTAS else f"not bounded ({storage})",
     )
     return verdict(found, driver not in ROTATING, "bound the logs where they are kept, or set its log-driver to local")
 
 
-def _settings(report: Json, _required: Requirements) -> Verdict:
+def _settings(one: Examination, _required: Requirements) -> Verdict:
     """The settings of the engine that take something from sessions. Most of them harden a host, and are the site's decision."""
-    if not report["settings"]:
+    if not one.engine.settings:
         return OK, "nothing that sessions lose by", ""
-    found = "; ".join(f"{name}: {EFFECTS[name]}" for name in report["settings"] if name in EFFECTS)
-    return verdict(found, NO_RULES in report["settings"], "let its engine write rules of iptables")
+    found = "; ".join(f"{name}: {EFFECTS[name]}" for name in one.engine.settings if name in EFFECTS)
+    return verdict(found, NO_RULES in one.engine.settings, "let its engine write rules of iptables")
 
 
-def _pool(report: Json, required: Requirements) -> Verdict:
-    taken = [*report["routes"], *report["networks"]]
+def _pool(one: Examination, required: Requirements) -> Verdict:
+    taken = [*one.network.routes, *one.network.subnets]
     pools = ", ".join(required.pools)
     try:
         choose_subnet(2, required.pools, taken)
@@ -192,14 +197,14 @@ def _pool(report: Json, required: Requirements) -> Verdict:
     return OK, f"{pools} has a free subnet", ""
 
 
-def _drivers(report: Json, _required: Requirements) -> Verdict:
+def _drivers(one: Examination, _required: Requirements) -> Verdict:
     """The engine's drivers that work badly with sessions on this host."""
-    storage, driver, version = report["storage"], report["cgroup_driver"], report["cgroup_version"]
+    storage, driver, version = one.engine.storage, one.engine.cgroup_driver, one.engine.cgroup_version
     found = f"storage {storage or 'not known'}, cgroups {driver or 'not known'}"
     if storage.startswith("vfs"):
         return WARN, found + ": every container gets a copy of its image", "set its storage-driver to overlay2"
     # systemd rewrites the devices of cgroups that it does not manage: https://github.com/NVIDIA/nvidia-container-toolkit/issues/48
-    if driver == "cgroupfs" and version == "2" and report["systemd"]:
+    if driver == "cgroupfs" and version == "2" and one.systemd:
         remedy = (
             'set its exec-opts to ["native.cgroupdriver=systemd"], or containers lose their GPUs when systemd reloads'
         )
@@ -207,33 +212,31 @@ def _drivers(report: Json, _required: Requirements) -> Verdict:
     return OK, found, ""
 
 
-def _gpus(report: Json, _required: Requirements) -> Verdict:
-    count, amd = report["gpus"], report["amd_gpus"]
+def _gpus(one: Examination, _required: Requirements) -> Verdict:
+    count, amd = one.gpus.nvidia, one.gpus.amd
     if not count:
         return OK, "%d of AMD" % amd if amd else "none", ""
-    if not report["gpu_runtime"]:
+    if not one.gpus.has_runtime:
         remedy = "install the NVIDIA Container Toolkit and run nvidia-ctk runtime configure --runtime=docker there"
         return WARN, "%d, and the engine has no runtime nvidia" % count, remedy
     return OK, "%d, with the runtime nvidia" % count, ""
 
 
-def _gpu_health(report: Json, _required: Requirements) -> Verdict:
+def _gpu_health(one: Examination, _required: Requirements) -> Verdict:
     """Red GPUs get no session; yellow ones do."""
-    sick = [gpu for level in ("red", "yellow") for gpu in report["gpu_health"] if gpu["state"] == level]
-    if not report["gpu_health"]:
+    sick = [gpu for level in ("red", "yellow") for gpu in one.gpus.health if gpu.state == level]
+    if not one.gpus.health:
         return OK, "not checked: no GPU of NVIDIA, or no nvidia-smi", ""
     if not sick:
-        return OK, "%d green" % len(report["gpu_health"]), ""
-    found = shorten_list(
-        [f"{gpu['id']} is {gpu['state']}: {', '.join(gpu['reasons'])}" for gpu in sick], _SHOWN_GPUS, "; "
-    )
-    remedy = f"see nvidia-smi -q -i {sick[0]['id']} and dmesg there, then reset or replace it"
+        return OK, "%d green" % len(one.gpus.health), ""
+    found = shorten_list([f"{gpu.id} is {gpu.state}: {', '.join(gpu.reasons)}" for gpu in sick], _SHOWN_GPUS, "; ")
+    remedy = f"see nvidia-smi -q -i {sick[0].id} and dmesg there, then reset or replace it"
     return WARN, found, remedy
 
 
-def _gpu_sharing(report: Json, _required: Requirements) -> Verdict:
+def _gpu_sharing(one: Examination, _required: Requirements) -> Verdict:
     """Without a limit, the parts of a GPU are bookkeeping."""
-    kind, reason = report["gpu_sharing"]["kind"], report["gpu_sharing"]["reason"]
+    kind, reason = one.gpus.sharing.kind, one.gpus.sharing.reason
     if kind == "none" or not reason:
         return OK, {"none": "parts of a GPU are not limited"}.get(kind, f"by {kind.upper()}"), ""
     daemon = "CUDA_MPS_PIPE_DIRECTORY=<agent_mps_directory> nvidia-cuda-mps-control -d"
@@ -241,38 +244,38 @@ def _gpu_sharing(report: Json, _required: Requirements) -> Verdict:
     return WARN, f"the agent {reason}", mps if kind == "mps" else mig
 
 
-def _nfs(report: Json, _required: Requirements) -> Verdict:
+def _nfs(one: Examination, _required: Requirements) -> Verdict:
     absent = "no client: mounts of type nfs do not work on this agent, everything else does"
-    return OK, "client found" if report["nfs"] else absent, ""
+    return OK, "client found" if one.nfs else absent, ""
 
 
-def _folders(report: Json, _required: Requirements) -> Verdict:
+def _folders(one: Examination, _required: Requirements) -> Verdict:
     """The folders of this host that its sessions mount."""
-    silent = report["silent_folders"]
+    silent = one.silent_folders
     found = f"no answer from {', '.join(silent)}" if silent else "all data directories in use respond"
     return verdict(found, silent, "check the file server, and mount the directory there again")
 
 
-def _mtu(report: Json, _required: Requirements) -> Verdict:
-    if not report["address"]:
+def _mtu(one: Examination, _required: Requirements) -> Verdict:
+    if not one.network.address:
         found = "no IPv4 address, which networks of sessions over several agents need"
         return WARN, found, "give it one, and run provision_agents.yml, or launch sessions on this agent alone"
-    return OK, "%d at %s" % (report["mtu"], report["address"]), ""
+    return OK, "%d at %s" % (one.network.mtu, one.network.address), ""
 
 
-def _esp(report: Json, required: Requirements) -> Verdict:
-    if report["esp"] is None:
+def _esp(one: Examination, required: Requirements) -> Verdict:
+    if one.esp is None:
         return WARN, "not tested: no reference image", PROVISION
-    if report["esp"]:
+    if one.esp:
         return OK, "the kernel supports ESP", ""
     remedy = "use a kernel with ESP (modules esp4, gcm), or do not set session_network_encrypted"
-    found = f"encrypted sessions cannot run on this agent: {report['esp_reason']}"
+    found = f"encrypted sessions cannot run on this agent: {one.esp_reason}"
     return FAIL if required.encrypted else WARN, found, remedy
 
 
-def _bridge_filter(report: Json, _required: Requirements) -> Verdict:
+def _bridge_filter(one: Examination, _required: Requirements) -> Verdict:
     """On docker_gwbridge, where containers of overlays reach the outside, rules of iptables keep them apart."""
-    if report["bridge_filter"]:
+    if one.network.bridge_filter:
         return OK, "iptables sees bridged packets", ""
     return (
         WARN,
@@ -281,12 +284,12 @@ def _bridge_filter(report: Json, _required: Requirements) -> Verdict:
     )
 
 
-def _guard(report: Json, _required: Requirements) -> Verdict:
+def _guard(one: Examination, _required: Requirements) -> Verdict:
     """The rules beside those of Docker, which lets in this host and, before release 28, hosts with a route through it."""
-    if report["session_guard"] == MISSING:
+    if one.network.session_guard == MISSING:
         found = "accounts of this host, and hosts with a route through it, reach all ports of sessions on it"
         return WARN, found, PROVISION + " as a user who can become root"
-    if report["session_guard"] == PRESENT:
+    if one.network.session_guard == PRESENT:
         return OK, "only published ports of sessions on this host alone are open to its accounts and to other hosts", ""
     return OK, "nothing to see: the engine is rootless, or only root sees the rules", ""
 

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from itertools import permutations, product
-from typing import Callable, Dict, List, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents.examination import Examination, OverlayPlan, Probe
 from ...module_utils._shared.documents.findings import (
     CONTAINER,
     FAIL,
@@ -18,30 +18,31 @@ from ...module_utils._shared.documents.findings import (
     PROVISION,
     VXLAN,
     WARN,
+    Checkup,
     Finding,
+    Measurement,
     Requirements,
     Verdict,
     verdict,
 )
 from ...module_utils._shared.documents.report import names_of_one_engine, one_engine
 from ...module_utils._shared.planning.swarm_plan import Node, data_path_port, swarm_of
-from .checks import check_agent
+from .checks import Agent, check_agent
 from .overlay_checks import blamed, check_overlay
 from .transports import check_transports
 
-# A test of a pair of agents: the reports of sender and receiver, and the probes of all agents.
-PairTest = Callable[[Json, Json, Dict[str, Json]], bool]
+# A test of a pair of agents: sender and receiver, and the probes of all agents.
+PairTest = Callable[[Examination, Examination, Mapping[str, Probe]], bool]
 
 
-def check_swarm(reports: Sequence[Json], required: Requirements) -> List[Finding]:
+def check_swarm(agents: Sequence[Examination], required: Requirements) -> List[Finding]:
     """Return whether all agents are in one Swarm, and whether it tolerates the loss of a manager."""
-    nodes, cluster, managers = swarm_of(reports, required.head)
+    nodes, cluster, managers = swarm_of({one.name: one.swarm for one in agents}, required.head)
     findings = [
-        Finding("swarm", node.name, *_membership(node, report["swarm"]["error"], cluster))
-        for node, report in zip(nodes, reports)
+        Finding("swarm", node.name, *_membership(node, one.swarm_error, cluster)) for node, one in zip(nodes, agents)
     ]
     if any(node.state == "active" for node in nodes):
-        findings.append(Finding("quorum", "all", *_quorum(managers, len(reports))))
+        findings.append(Finding("quorum", "all", *_quorum(managers, len(agents))))
     return findings
 
 
@@ -51,8 +52,8 @@ def _membership(node: Node, error: str, cluster: str) -> Verdict:
     if node.state != "active" or error:
         found = error or f"its membership is {node.state}"
         return FAIL, found, "read its engine's log, and check that the managers run"
-    if node.cluster != cluster:
-        found = f"in another Swarm ({node.cluster or 'of unknown managers'}, the head's is {cluster})"
+    if node.cluster_id != cluster:
+        found = f"in another Swarm ({node.cluster_id or 'of unknown managers'}, the head's is {cluster})"
         return FAIL, found, "run docker swarm leave --force on that host, then provision_agents.yml"
     return OK, f"{'manager' if node.manager else 'worker'} of {cluster or 'a Swarm'} at {node.address}", ""
 
@@ -66,11 +67,12 @@ def _quorum(managers: Sequence[str], size: int) -> Verdict:
     return verdict(found + loss, is_alone, "set agent_swarm_manager: true on two or more further agents")
 
 
-def check_gpu_versions(reports: Sequence[Json]) -> List[Finding]:
+def check_gpu_versions(agents: Sequence[Examination]) -> List[Finding]:
     """Return whether all agents with GPUs have the same driver and the same toolkit: a session may run on any of them."""
     findings = []
-    for check, key in (("gpu drivers", "gpu_driver"), ("gpu toolkits", "gpu_toolkit")):
-        versions = _agents_by(key, reports)
+    drivers = _by_value((one.gpus.driver, one.name) for one in agents)
+    toolkits = _by_value((one.gpus.toolkit, one.name) for one in agents)
+    for check, versions in (("gpu drivers", drivers), ("gpu toolkits", toolkits)):
         if sum(map(len, versions.values())) < 2:
             continue
         remedy = "install the same version on all agents of a resource group"
@@ -78,18 +80,19 @@ def check_gpu_versions(reports: Sequence[Json]) -> List[Finding]:
     return findings
 
 
-def check_architectures(reports: Sequence[Json]) -> List[Finding]:
+def check_architectures(agents: Sequence[Examination]) -> List[Finding]:
     """Return what agents of several architectures mean for sessions."""
-    found = _agents_by("architecture", reports)
+    found = _by_value((one.architecture, one.name) for one in agents)
     shown = f"{_listed(found)}: a session runs on one architecture"
     return [Finding("architectures", "all", OK, shown)] if len(found) > 1 else []
 
 
-def _agents_by(key: str, reports: Sequence[Json]) -> Dict[str, List[str]]:
+def _by_value(values: Iterable[Tuple[str, str]]) -> Dict[str, List[str]]:
+    """The agents that have each value, of values with the agent's name. An agent without one is left out."""
     found: Dict[str, List[str]] = {}
-    for report in reports:
-        if report[key]:
-            found.setdefault(report[key], []).append(report["name"])
+    for value, name in values:
+        if value:
+            found.setdefault(value, []).append(name)
     return found
 
 
@@ -97,11 +100,11 @@ def _listed(agents: Dict[str, List[str]]) -> str:
     return "; ".join(f"{value} on {', '.join(names)}" for value, names in sorted(agents.items()))
 
 
-def check_pairs(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:
+def check_pairs(agents: Sequence[Examination], probes: Mapping[str, Probe]) -> List[Finding]:
     """The findings of each pair of agents. A check that all pairs pass is one line."""
     findings = []
-    for check, applies, passes, remedy in _tests(_port(reports)):
-        tried = [pair for pair in permutations(reports, 2) if applies(*pair, probes)]
+    for check, applies, passes, remedy in _tests(_port(agents)):
+        tried = [pair for pair in permutations(agents, 2) if applies(*pair, probes)]
         failed = [pair for pair in tried if not passes(*pair, probes)]
         findings += [_pair_finding(check, sender, receiver, remedy) for sender, receiver in failed]
         if tried and not failed:
@@ -109,64 +112,64 @@ def check_pairs(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Findin
     return findings
 
 
-def _pair_finding(check: str, sender: Json, receiver: Json, remedy: str) -> Finding:
-    names = {"sender": sender["name"], "receiver": receiver["name"], "from": sender["address"]}
-    found = f"does not arrive at {receiver['address']}"
+def _pair_finding(check: str, sender: Examination, receiver: Examination, remedy: str) -> Finding:
+    names = {"sender": sender.name, "receiver": receiver.name, "from": sender.network.address}
+    found = f"does not arrive at {receiver.network.address}"
     if check == "path mtu":
-        found = "packets of %d bytes do not arrive at %s" % (sender["mtu"], receiver["address"])
+        found = "packets of %d bytes do not arrive at %s" % (sender.network.mtu, receiver.network.address)
     return Finding(check, "{sender} -> {receiver}".format(**names), FAIL, found, remedy % names)
 
 
-def check_isolation(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:
+def check_isolation(agents: Sequence[Examination], probes: Mapping[str, Probe]) -> List[Finding]:
     """Return whether containers can send VXLAN to an agent, their own included: the kernel would take it for a frame of an overlay."""
-    port = _port(reports)
-    inside = [report for report in reports if probes.get(report["name"], {}).get("contained")]
-    tried = [pair for pair in product(inside, reports) if _has_sent(*pair, probes)]
+    port = _port(agents)
+    inside = [one for one in agents if probes[one.name].contained]
+    tried = [pair for pair in product(inside, agents) if _has_sent(*pair, probes)]
     reached = [pair for pair in tried if _heard(CONTAINER)(*pair, probes)]
     if tried and not reached:
         return [Finding("isolation", "all pairs", OK, "no container reaches UDP %d of an agent" % port)]
     found = "a container reaches UDP %d (VXLAN) and so the overlays of other sessions" % port
     return [
-        Finding("isolation", f"{sender['name']} -> {receiver['name']}", WARN, found, PROVISION)
+        Finding("isolation", f"{sender.name} -> {receiver.name}", WARN, found, PROVISION)
         for sender, receiver in reached
     ]
 
 
 def _heard(channel: str) -> PairTest:
-    return lambda sender, receiver, probes: [sender["name"], channel] in probes[receiver["name"]]["received"]
+    return lambda sender, receiver, probes: (sender.name, channel) in (probes[receiver.name].received or ())
 
 
 def _connected(port: int) -> PairTest:
     return lambda sender, receiver, probes: (
-        probes[sender["name"]].get("connected", {}).get(receiver["name"], {}).get(str(port)) == "open"
+        probes[sender.name].connected.get(receiver.name, {}).get(str(port)) == "open"
     )
 
 
-def _has_sent(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
+def _has_sent(sender: Examination, receiver: Examination, probes: Mapping[str, Probe]) -> bool:
     """Return whether the sender sent, and the receiver listened and returned what it received."""
-    listener = probes.get(receiver["name"], {})
-    return bool(probes.get(sender["name"], {}).get("sent") and listener.get("listened") and "received" in listener)
+    listener = probes[receiver.name]
+    return probes[sender.name].sent and listener.listened and listener.received is not None
 
 
-def _small_arrives(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
+def _small_arrives(sender: Examination, receiver: Examination, probes: Mapping[str, Probe]) -> bool:
     """Return whether small datagrams arrive; if not, a large datagram shows nothing more."""
     return _has_sent(sender, receiver, probes) and _heard(VXLAN)(sender, receiver, probes)
 
 
-def _is_member(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
+def _is_member(sender: Examination, receiver: Examination, probes: Mapping[str, Probe]) -> bool:
     """Return whether the sender connected, and the receiver is in a Swarm."""
-    return bool(probes.get(sender["name"], {}).get("sent")) and receiver["swarm"]["state"] == "active"
+    return probes[sender.name].sent and receiver.swarm.state == "active"
 
 
-def _is_manager(sender: Json, receiver: Json, probes: Dict[str, Json]) -> bool:
-    return _is_member(sender, receiver, probes) and bool(receiver["swarm"]["manager"])
+def _is_manager(sender: Examination, receiver: Examination, probes: Mapping[str, Probe]) -> bool:
+    return _is_member(sender, receiver, probes) and receiver.swarm.manager
 
 
 _OPEN = "allow %s from %%(sender)s (%%(from)s) on %%(receiver)s, and outgoing on %%(sender)s"
 
 
-def _port(reports: Sequence[Json]) -> int:
-    return data_path_port(report["swarm"] for report in reports)
+def _port(agents: Sequence[Examination]) -> int:
+    return data_path_port(one.swarm for one in agents)
 
 
 def _tests(port: int) -> Tuple[Tuple[str, PairTest, PairTest, str], ...]:
@@ -182,15 +185,15 @@ def _tests(port: int) -> Tuple[Tuple[str, PairTest, PairTest, str], ...]:
 
 
 def diagnose(
-    reports: Sequence[Json], probes: Dict[str, Json], required: Requirements, plan: Json | None = None
+    agents: Sequence[Agent], probes: Mapping[str, Probe], required: Requirements, plan: OverlayPlan | None = None
 ) -> List[Finding]:
-    """The complete table: failures first, then warnings. ``plan`` is that of the overlay network."""
-    reports, twice = apart(reports)
-    several = len(reports) > 1
-    findings = twice + [finding for report in reports for finding in check_agent(report, required, several)]
-    up = [report for report in reports if report["reachable"]]
+    """The complete table: failures first, then warnings. ``probes`` has all agents, ``plan`` is that of the overlay network."""
+    agents, twice = apart(agents)
+    several = len(agents) > 1
+    findings = twice + [finding for one in agents for finding in check_agent(one, required, several)]
+    up = reached(agents)
     if several:
-        between = check_pairs(up, probes) + check_overlay(plan or {}, probes, _port(up))
+        between = check_pairs(up, probes) + check_overlay(plan, probes, _port(up))
         moved = _moved(up, between)
         findings += [_with_cause(one, moved) for one in check_swarm(up, required)] + _check_listeners(up, probes)
         findings += [one for one in between if not moved.keys() & set(one.where.split(" -> "))]
@@ -199,23 +202,27 @@ def diagnose(
     return sorted(findings, key=lambda finding: (FAIL, WARN, OK).index(finding.status))
 
 
-def apart(reports: Sequence[Json]) -> Tuple[List[Json], List[Finding]]:
-    """The reports, one of each engine, and a finding about each engine that has further names."""
+def reached(agents: Sequence[Agent]) -> List[Examination]:
+    return [one for one in agents if isinstance(one, Examination)]
+
+
+def apart(agents: Sequence[Agent]) -> Tuple[List[Agent], List[Finding]]:
+    """The agents, one of each engine, and a finding about each engine that has further names."""
     findings = []
-    for names in names_of_one_engine((report["name"], str(report.get("identity", ""))) for report in reports):
+    for names in names_of_one_engine((one.name, one.engine.identity) for one in reached(agents)):
         found, remedy = one_engine(names)
         findings += [Finding("names", name, FAIL, found, remedy) for name in names[1:]]
     further = {finding.where for finding in findings}
-    return [report for report in reports if report["name"] not in further], findings
+    return [one for one in agents if one.name not in further], findings
 
 
-def _moved(reports: Sequence[Json], between: Sequence[Finding]) -> Dict[str, str]:
+def _moved(agents: Sequence[Examination], between: Sequence[Finding]) -> Dict[str, str]:
     """The agents that nothing reaches at the address that their Swarm has, which they do not have any more; with that address.
 
     An address that is translated on the way is none of the host's, either, but it is reached.
     """
     lost = {one.where.partition(" -> ")[2] for one in between if one.status == FAIL}
-    gone = {report["name"]: str(report["swarm"]["address"]) for report in reports if report["swarm"]["is_gone"]}
+    gone = {one.name: one.swarm.address for one in agents if one.has_moved}
     return {name: address for name, address in gone.items() if name in lost}
 
 
@@ -227,11 +234,11 @@ def _with_cause(finding: Finding, moved: Dict[str, str]) -> Finding:
     return Finding("swarm", finding.where, FAIL, found, PROVISION)
 
 
-def _check_listeners(reports: Sequence[Json], probes: Dict[str, Json]) -> List[Finding]:
+def _check_listeners(agents: Sequence[Examination], probes: Mapping[str, Probe]) -> List[Finding]:
     return [
-        Finding("ports", report["name"], WARN, probes[report["name"]]["reason"], PROVISION + ", then check again")
-        for report in reports
-        if probes.get(report["name"], {}).get("reason")
+        Finding("ports", one.name, WARN, probes[one.name].reason, PROVISION + ", then check again")
+        for one in agents
+        if probes[one.name].reason
     ]
 
 
@@ -241,9 +248,9 @@ def unfit(findings: Sequence[Finding], agents: Sequence[str]) -> Dict[str, str]:
     Of a pair that fails, it is the agent that most failing pairs have in common, else the later agent of the inventory.
     """
     failed = [finding for finding in findings if finding.status == FAIL]
-    bad = {finding.where: _reason(finding) for finding in reversed(failed) if finding.where in agents}
+    bad = {finding.where: finding.reason for finding in reversed(failed) if finding.where in agents}
     between = [finding for finding in reversed(failed) if " -> " in finding.where]
-    pairs = {tuple(finding.where.split(" -> ")): _reason(finding) for finding in between}
+    pairs = {tuple(finding.where.split(" -> ")): finding.reason for finding in between}
     left = [pair for pair in pairs if not bad.keys() & set(pair)]
     for where, group in blamed([(pair[0], pair[1]) for pair in left]):
         name = where if where in agents else max(group[0], key=agents.index)
@@ -252,21 +259,8 @@ def unfit(findings: Sequence[Finding], agents: Sequence[str]) -> Dict[str, str]:
     return bad
 
 
-def _reason(finding: Finding) -> str:
-    return f"{finding.check} on {finding.where}: {finding.found.rstrip('.')}"
-
-
-def summarize(findings: Sequence[Finding], agents: Sequence[str]) -> Json:
-    """The result: findings, their number by status, the agents to avoid, those whose containers reach overlays, and one message."""
-    counts = {status: sum(finding.status == status for finding in findings) for status in (OK, WARN, FAIL)}
-    failed = [_reason(finding) for finding in findings if finding.status == FAIL]
+def summarize(findings: Sequence[Finding], agents: Sequence[str], overlay: Sequence[Measurement] = ()) -> Checkup:
+    """The result: with the agents to avoid, and those whose containers reach overlays."""
     senders = {one.where.partition(" -> ")[0] for one in findings if (one.check, one.status) == ("isolation", WARN)}
-    sentence = "%d of %d checks failed: %s." % (counts[FAIL], len(findings), "; ".join(failed[:8]))
-    return {
-        "fit": not counts[FAIL],
-        "counts": counts,
-        "findings": [finding.to_json() for finding in findings],
-        "unfit": unfit(findings, agents),
-        "unguarded": [name for name in agents if name in senders],
-        "message": sentence if counts[FAIL] else "All agents can run sessions.",
-    }
+    unguarded = tuple(name for name in agents if name in senders)
+    return Checkup(tuple(findings), unfit(findings, agents), unguarded, tuple(overlay))

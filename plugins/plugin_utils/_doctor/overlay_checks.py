@@ -10,9 +10,9 @@ from itertools import permutations
 from statistics import median_high, median_low
 from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
-from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import VXLAN_PORT
-from ...module_utils._shared.documents.findings import FAIL, OK, PROVISION, VXLAN, WARN, Finding
+from ...module_utils._shared.documents.examination import InOverlay, OverlayPlan, Probe
+from ...module_utils._shared.documents.findings import FAIL, OK, PROVISION, VXLAN, WARN, Finding, Measurement
 
 Pair = Tuple[str, str]
 # An outlier has less than this part of the usual throughput, or this many times the usual latency and at least some milliseconds more.
@@ -20,82 +20,87 @@ SLOW_PART, LATE_TIMES, LATE_MORE = 0.25, 5.0, 2.0
 _HEALTH = "look at its links, its load and its virtual switch"
 
 
-def check_overlay(plan: Json, probes: Mapping[str, Json], port: int = VXLAN_PORT) -> List[Finding]:
-    """The findings inside the network. ``plan`` is empty if there was nothing to plan, ``port`` is that of VXLAN.
-
-    C(links) of the plan are the pairs whose throughput was measured.
-    """
-    if not plan:
+def check_overlay(plan: OverlayPlan | None, probes: Mapping[str, Probe], port: int = VXLAN_PORT) -> List[Finding]:
+    """The findings inside the network. Without a ``plan`` there was nothing to plan; ``port`` is that of VXLAN."""
+    if plan is None:
         return []
-    if plan["reason"]:
-        return [Finding("overlay", "all", WARN, f"not tested: {plan['reason']}", PROVISION)]
-    members = {member["name"]: member for member in plan["members"]}
-    refused = next((probe["network_reason"] for probe in probes.values() if probe.get("network_reason")), "")
+    if plan.reason:
+        return [Finding("overlay", "all", WARN, f"not tested: {plan.reason}", PROVISION)]
+    refused = next((probe.network_reason for probe in probes.values() if probe.network_reason), "")
     if refused:
-        remedy = f"read the log of the engine of {plan['manager']}, and check that the managers of the Swarm run"
+        remedy = f"read the log of the engine of {plan.manager}, and check that the managers of the Swarm run"
         return [Finding("overlay", "all", FAIL, f"no overlay network can be made: {refused}", remedy)]
-    absent = [finding for name in members for finding in _absent(name, probes.get(name, {}))]
-    tested = [name for name in members if (probes.get(name, {}).get("overlay") or {}).get("measured")]
-    found = {name: probes[name]["overlay"] for name in tested}
-    pairs = list(permutations(tested, 2))
-    findings = [*absent, *_names(pairs, found, members), *_packets(pairs, found, probes, {**plan, "port": port})]
-    rates = [*_unmeasured(plan["links"], found), *_throughput(measured(found, "mbits"))]
-    return [*findings, *rates, *_latency(measured(found, "latency"))]
+    absent = [finding for member in plan.members for finding in _absent(member.name, probes[member.name])]
+    every = in_overlay(probes)
+    found = {one.name: every[one.name] for one in plan.members if one.name in every and every[one.name].measured}
+    pairs = list(permutations(found, 2))
+    findings = [*absent, *_names(pairs, found, plan), *_packets(pairs, found, plan.mtu, probes, port)]
+    rates = [*_unmeasured(plan.links, found), *_throughput(_rates(found))]
+    return [*findings, *rates, *_latency(_times(found))]
 
 
-def measured(found: Mapping[str, Json], what: str) -> Dict[Pair, float]:
-    """A measurement of each pair of agents that has it; a throughput of 0 is a connection that failed."""
-    return {(name, peer): float(value) for name, entry in found.items() for peer, value in entry[what].items() if value}
+def in_overlay(probes: Mapping[str, Probe]) -> Dict[str, InOverlay]:
+    """Return what the container of each agent has found."""
+    return {name: probe.overlay for name, probe in probes.items() if probe.overlay}
 
 
-def matrix(probes: Mapping[str, Json]) -> List[Json]:
-    found = {name: probe["overlay"] for name, probe in probes.items() if probe.get("overlay")}
-    mbits, latency = measured(found, "mbits"), measured(found, "latency")
-    return [
-        {"from": pair[0], "to": pair[1], "mbits": mbits.get(pair), "milliseconds": latency.get(pair)}
-        for pair in sorted({*mbits, *latency})
-    ]
+def _rates(found: Mapping[str, InOverlay]) -> Dict[Pair, float]:
+    """The throughput of each pair of agents that has it; one of 0 is a connection that failed."""
+    return {(name, peer): float(rate) for name, one in found.items() for peer, rate in one.mbits.items() if rate}
 
 
-def _absent(name: str, probe: Json) -> List[Finding]:
-    if probe.get("overlay_reason"):
+def _times(found: Mapping[str, InOverlay]) -> Dict[Pair, float]:
+    return {(name, peer): float(spent) for name, one in found.items() for peer, spent in one.latency.items() if spent}
+
+
+def matrix(probes: Mapping[str, Probe]) -> List[Measurement]:
+    """The measurements of each pair of agents that has one."""
+    found = in_overlay(probes)
+    rates, times = _rates(found), _times(found)
+    return [Measurement(*pair, rates.get(pair), times.get(pair)) for pair in sorted({*rates, *times})]
+
+
+def _absent(name: str, probe: Probe) -> List[Finding]:
+    if probe.overlay_reason:
         remedy = "read the log of its engine; docker node ls on a manager shows whether the Swarm sees the agent"
-        return [Finding("overlay", name, FAIL, f"it cannot use an overlay network: {probe['overlay_reason']}", remedy)]
-    if not (probe.get("overlay") or {}).get("measured"):
+        return [Finding("overlay", name, FAIL, f"it cannot use an overlay network: {probe.overlay_reason}", remedy)]
+    if not (probe.overlay and probe.overlay.measured):
         return [
             Finding("overlay", name, WARN, "its container did not finish in time", "check again when its load is lower")
         ]
     return []
 
 
-def _names(pairs: Sequence[Pair], found: Mapping[str, Json], members: Mapping[str, Json]) -> List[Finding]:
-    wrong = []
+def _names(pairs: Sequence[Pair], found: Mapping[str, InOverlay], plan: OverlayPlan) -> List[Finding]:
+    wrong, addresses = [], {member.name: member.address for member in plan.members}
     for sender, receiver in pairs:
-        answer = found[sender]["names"].get(receiver, "no answer")
-        if answer != members[receiver]["address"]:
+        answer = found[sender].names.get(receiver, "no answer")
+        if answer != addresses[receiver]:
             remedy = f"allow TCP and UDP 7946 (Swarm's gossip) between {sender} and {receiver}"
             text = f"Docker's DNS does not know the other's name ({answer})"
             wrong.append(Finding("overlay names", _where((sender, receiver)), FAIL, text, remedy))
     return wrong or _all("overlay names", pairs, "resolve")
 
 
-def _packets(pairs: Sequence[Pair], found: Mapping[str, Json], probes: Mapping[str, Json], plan: Json) -> List[Finding]:
-    lost = [pair for pair in pairs if [pair[0], "small"] not in found[pair[1]]["heard"]]
+def _packets(
+    pairs: Sequence[Pair], found: Mapping[str, InOverlay], mtu: int, probes: Mapping[str, Probe], port: int
+) -> List[Finding]:
+    lost = [pair for pair in pairs if (pair[0], "small") not in found[pair[1]].heard]
     arriving = [pair for pair in pairs if pair not in lost]
-    cut = [pair for pair in arriving if [pair[0], "full"] not in found[pair[1]]["heard"]]
-    findings = [_lost(pair, probes, plan["port"]) for pair in lost] or _all("overlay", pairs, "arrive")
+    cut = [pair for pair in arriving if (pair[0], "full") not in found[pair[1]].heard]
+    findings = [_lost(pair, probes[pair[1]], port) for pair in lost] or _all("overlay", pairs, "arrive")
     if not arriving:
         return findings
-    text = "packets of %d bytes, the network's MTU, do not arrive, smaller packets do" % plan["mtu"]
+    text = "packets of %d bytes, the network's MTU, do not arrive, smaller packets do" % mtu
     remedy = "set the same MTU on the interfaces of %s and %s, and on the network between them"
     short = [Finding("overlay mtu", _where(pair), FAIL, text, remedy % pair) for pair in cut]
-    return findings + (short or _all("overlay mtu", arriving, "carry %d bytes" % plan["mtu"]))
+    return findings + (short or _all("overlay mtu", arriving, "carry %d bytes" % mtu))
 
 
-def _lost(pair: Pair, probes: Mapping[str, Json], port: int) -> Finding:
+def _lost(pair: Pair, receiver: Probe, port: int) -> Finding:
     """A firewall is to blame only if the datagrams that the ports' check sends do not arrive, either."""
     names = {"sender": pair[0], "receiver": pair[1], "port": port}
-    if [pair[0], VXLAN] in (probes[pair[1]].get("received") or []):
+    if (pair[0], VXLAN) in (receiver.received or ()):
         text = "no packet arrives inside the overlay network, though UDP %d is open" % port
         remedy = (
             "on %(receiver)s, look for what drops VXLAN packets after the firewall (rules of FORWARD, eBPF programs, a security "
@@ -106,9 +111,9 @@ def _lost(pair: Pair, probes: Mapping[str, Json], port: int) -> Finding:
     return Finding("overlay", _where(pair), FAIL, "no packet arrives inside the overlay network", remedy)
 
 
-def _unmeasured(links: Sequence[Pair], found: Mapping[str, Json]) -> List[Finding]:
+def _unmeasured(links: Sequence[Pair], found: Mapping[str, InOverlay]) -> List[Finding]:
     """The links whose connection failed or carried nothing: packets pass, so the hosts were too busy for the measurement."""
-    pairs = [(name, peer) for name, peer in links if name in found and not found[name]["mbits"].get(peer)]
+    pairs = [(name, peer) for name, peer in links if name in found and not found[name].mbits.get(peer)]
     remedy = "run check_agents.yml again when the agents have less to do"
     return [Finding("throughput", where, WARN, "not measured", remedy) for where, _group in blamed(pairs)]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 from typing import List, Mapping, Sequence, Set, Tuple
 
-from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import VXLAN_OVERHEAD
+from ...module_utils._shared.documents.examination import Examination, InOverlay, OverlayMember, OverlayPlan
 from ...module_utils._shared.errors import ConflictError
 from ...module_utils._shared.planning.addresses import choose_subnet, prefix_for
 from ...module_utils._shared.planning.swarm_plan import swarm_of
@@ -17,42 +17,37 @@ from ...module_utils._shared.planning.swarm_plan import swarm_of
 Link = Tuple[str, str]
 
 
-def overlay_plan(reports: Sequence[Json], pools: Sequence[str], encrypted: bool, head: str, seconds: float) -> Json:
+def overlay_plan(
+    agents: Sequence[Examination], pools: Sequence[str], encrypted: bool, head: str, seconds: float
+) -> OverlayPlan:
     """The plan, with ``reason`` instead of ``members`` if there is nothing to test.
 
     The agents of the Swarm of the head take part, or of most agents, that have the reference image.
     """
-    up = [report for report in reports if report.get("reachable")]
-    nodes, cluster, managers = swarm_of(up, head)
-    members = [report for report, node in zip(up, nodes) if node.state == "active" and node.cluster == cluster]
-    ready = [report for report in members if report["image"]]
+    nodes, cluster, managers = swarm_of({one.name: one.swarm for one in agents}, head)
+    members = [one for one, node in zip(agents, nodes) if node.state == "active" and node.cluster_id == cluster]
+    ready = [one for one in members if one.engine.image]
     manager = head if head in managers else (managers or [""])[0]
     if len(ready) < 2 or not manager:
-        return {"members": [], "reason": "no two agents of a Swarm have the reference image and a manager that answers"}
-    # Encrypted networks need ESP, which has a check of its own.
-    is_encrypted = encrypted and all(report["esp"] for report in ready)
-    return _with_addresses(reports, ready, pools, {"manager": manager, "encrypted": is_encrypted, "seconds": seconds})
-
-
-def _with_addresses(reports: Sequence[Json], ready: Sequence[Json], pools: Sequence[str], plan: Json) -> Json:
-    used = ("routes", "networks", "session_networks")
-    taken = [text for report in reports for name in used for text in report.get(name, ())]
+        return OverlayPlan(reason="no two agents of a Swarm have the reference image and a manager that answers")
+    nets = (one.network for one in agents)
+    taken = [subnet for net in nets for subnet in (*net.routes, *net.subnets, *net.session_subnets)]
     try:
         subnet = choose_subnet(len(ready), [*_upper_ends(pools, len(ready)), *pools], taken)
     except ConflictError as error:
-        return {"members": [], "reason": error.message.rstrip(".")}
-    return {
-        **plan,
-        "reason": "",
-        "members": [
-            {"name": report["name"], "host": "check%d" % number, "address": address}
-            for number, (report, address) in enumerate(zip(ready, subnet.addresses), 1)
-        ],
-        "subnet": subnet.subnet,
-        "gateway": subnet.gateway,
-        "ip_range": subnet.ip_range,
-        "mtu": min(int(report["mtu"]) for report in ready) - VXLAN_OVERHEAD,
-    }
+        return OverlayPlan(reason=error.message.rstrip("."))
+    named = enumerate(zip(ready, subnet.addresses), 1)
+    return OverlayPlan(
+        members=tuple(OverlayMember(one.name, "check%d" % number, address) for number, (one, address) in named),
+        manager=manager,
+        subnet=subnet.subnet,
+        gateway=subnet.gateway,
+        ip_range=subnet.ip_range,
+        mtu=min(one.network.mtu for one in ready) - VXLAN_OVERHEAD,
+        # Encrypted networks need ESP, which has a check of its own.
+        encrypted=encrypted and all(one.esp for one in ready),
+        seconds=seconds,
+    )
 
 
 def _upper_ends(pools: Sequence[str], size: int) -> List[str]:
@@ -65,16 +60,17 @@ def _upper_ends(pools: Sequence[str], size: int) -> List[str]:
     return [str(list(pool.subnets(2))[-1]) for pool in networks if pool.prefixlen + 2 <= prefix_for(size)]
 
 
-def ring(found: Mapping[str, Json]) -> List[Link]:
+def ring(found: Mapping[str, InOverlay]) -> List[Link]:
     """A link from each of these agents to the next, and from the last to the first, without those that packets do not pass.
 
     ``found`` has what the container of each agent has found.
 
-    >>> ring({"a": {"latency": {"b": 0.1, "c": 0.1}}, "b": {"latency": {"a": 0.1}}, "c": {"latency": {"a": 0.1}}})
+    >>> answered = {"a": {"b": 0.1, "c": 0.1}, "b": {"a": 0.1}, "c": {"a": 0.1}}
+    >>> ring({name: InOverlay(latency=times) for name, times in answered.items()})
     [('a', 'b'), ('c', 'a')]
     """
     names = list(found)
-    return [(name, peer) for name, peer in zip(names, names[1:] + names[:1]) if peer in found[name]["latency"]]
+    return [(name, peer) for name, peer in zip(names, names[1:] + names[:1]) if peer in found[name].latency]
 
 
 def rounds(links: Sequence[Link]) -> List[List[Link]]:

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import secrets
 import time
-from typing import Dict, List, Sequence
+from dataclasses import replace
+from typing import Callable, Dict, List, Sequence
 
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents import validation
-from ...module_utils._shared.documents.findings import Requirements
+from ...module_utils._shared.documents.examination import Examination, OverlayPlan, Peer, Probe, Unreached
+from ...module_utils._shared.documents.findings import Checkup, Requirements
 from ...module_utils._shared.errors import ComputeError
 from ...module_utils._shared.planning.swarm_plan import data_path_port
-from ...module_utils._shared.text.table import check_lines
 from .._hosts.conductor import Play
 from .._hosts.results import root_cause
 from .._hosts.steps import (
@@ -30,33 +31,35 @@ from .._hosts.steps import (
     DOCTOR_TEST_NETWORK,
     Call,
 )
-from .diagnosis import apart, diagnose, summarize
-from .overlay_checks import matrix
+from .checks import Agent
+from .diagnosis import apart, diagnose, reached, summarize
+from .overlay_checks import in_overlay, matrix
 from .overlay_plan import Link, overlay_plan, ring, rounds
 
+# What is known of an agent on which a step has failed, for a reason.
+Failed = Callable[[str], Probe]
 
-def check_agents(play: Play, required: Requirements, seconds: float) -> Json:
+
+def check_agents(play: Play, required: Requirements, seconds: float) -> Checkup:
     """Every check of the agents of the play, with a throughput that is measured for these seconds, or not at all with 0."""
     with play.phase("examine"):
-        reports = _examine(play)
+        agents = _examine(play)
     # An engine cannot send to itself under another name.
-    tested, _twice = apart(reports)
-    up = [report for report in tested if report["reachable"]]
-    tests, plan = _Tests(play), {}
+    tested, _twice = apart(agents)
+    up = reached(tested)
+    tests, plan = _Tests(play), None
     if len(tested) > 1:
         with play.phase("ports"):
             tests.test_ports(up)
-        plan = overlay_plan(tested, required.pools, required.encrypted, required.head, seconds)
-        if plan["members"]:
+        plan = overlay_plan(up, required.pools, required.encrypted, required.head, seconds)
+        if plan.members:
             with play.phase("overlay"):
                 plan = tests.test_overlay(plan)
-    findings = diagnose(reports, tests.probes, required, plan)
-    summary, pairs = summarize(findings, play.names), matrix(tests.probes)
-    return {"changed": False, **summary, "overlay": pairs, "lines": check_lines(summary["findings"], pairs)}
+    return summarize(diagnose(agents, tests.probes, required, plan), play.names, matrix(tests.probes))
 
 
-def _examine(play: Play) -> List[Json]:
-    """The report on each agent, in the order of the play. Nothing but the report says that an agent does not answer."""
+def _examine(play: Play) -> List[Agent]:
+    """The examination of each agent, in the order of the play. Nothing else says that an agent does not answer."""
 
     def examine(host: str) -> Call[Json]:
         named = (play.of_host(host, "agent_swarm_address"), play.of_host(host, "ansible_host") or host)
@@ -69,17 +72,25 @@ def _examine(play: Play) -> List[Json]:
         return {**play.others.step(host, call), "asked": (before, time.time())}
 
     answers = play.try_on_each(play.names, examine, carry)
-    return [_report(host, answer) for host, answer in answers.items()]
+    return [_examined(host, answer) for host, answer in answers.items()]
 
 
-def _report(host: str, answer: Json) -> Json:
+def _examined(host: str, answer: Json) -> Agent:
     try:
-        report = validation.examination(_arrived(answer), host)
+        return examination(_successful(answer), host)
     except ComputeError as error:
-        return {"name": host, "reachable": False, "reason": error.message}
-    if report["reachable"]:
-        report["clock"] = clock_offset(report["time"], *answer["asked"])
-    return report
+        return Unreached(host, error.message)
+
+
+def examination(answer: Json, host: str) -> Agent:
+    """The examination of an agent, and when it was ``asked``. Raises ComputeError if it is none, or that of another."""
+    if answer.get("unreached"):
+        found: Agent = validation.arrived(Unreached, answer["unreached"], "report", host)
+    else:
+        found = validation.arrived(Examination, answer.get("report"), "report", host)
+    if found.name != host:
+        raise validation.refusal("report", host, ("name",), found.name)
+    return found if isinstance(found, Unreached) else replace(found, clock=clock_offset(found.time, *answer["asked"]))
 
 
 def clock_offset(reading: float, before: float, after: float) -> float:
@@ -95,46 +106,46 @@ class _Tests:
     """The tests between agents. ``probes`` has what they find on each agent, and why it takes no part in a test."""
 
     def __init__(self, play: Play) -> None:
-        self.probes: Dict[str, Json] = {host: {} for host in play.names}
+        self.probes = {host: Probe() for host in play.names}
         self._play = play
         # It distinguishes the datagrams and containers of this check from those of other checks.
         self._mark = secrets.token_hex(6)
 
-    def test_ports(self, reports: Sequence[Json]) -> None:
+    def test_ports(self, agents: Sequence[Examination]) -> None:
         """Send from every agent to every other. All of them listen before any of them sends."""
-        names = [report["name"] for report in reports]
-        port = data_path_port(report["swarm"] for report in reports)
+        names, port = [one.name for one in agents], data_path_port(one.swarm for one in agents)
+        peers = [_peer(one).to_json() for one in agents]
         try:
-            self._keep("reason", self._step(names, DOCTOR_LISTEN(mark=self._mark)))
-            send = DOCTOR_SEND(mark=self._mark, agents=list(map(_peer, reports)), port=port)
-            self._keep("reason", self._step(names, send))
+            self._keep(self._step(names, DOCTOR_LISTEN(mark=self._mark)), _no_port)
+            self._keep(self._step(names, DOCTOR_SEND(mark=self._mark, agents=peers, port=port)), _no_port)
         finally:
-            self._keep("reason", self._step(names, DOCTOR_HEAR(mark=self._mark)))
+            self._keep(self._step(names, DOCTOR_HEAR(mark=self._mark)), _no_port)
 
-    def test_overlay(self, plan: Json) -> Json:
+    def test_overlay(self, plan: OverlayPlan) -> OverlayPlan:
         """Test a throw-away network with a container of each agent. Returns the plan with the links that were measured."""
-        manager, links = plan["manager"], []
+        links: List[Link] = []
         try:
-            self._keep("network_reason", self._step([manager], DOCTOR_CREATE_NETWORK(mark=self._mark, plan=plan)))
-            if "network_reason" not in self.probes[manager]:
-                links = self._test_inside([member["name"] for member in plan["members"]], plan)
+            create = DOCTOR_CREATE_NETWORK(mark=self._mark, plan=plan.to_json())
+            self._keep(self._step([plan.manager], create), _no_network)
+            if not self.probes[plan.manager].network_reason:
+                links = self._test_inside([member.name for member in plan.members], plan)
         finally:
-            self._remove_network(manager)
-        return {**plan, "links": links}
+            self._remove_network(plan.manager)
+        return replace(plan, links=tuple(links))
 
-    def _test_inside(self, names: Sequence[str], plan: Json) -> List[Link]:
+    def _test_inside(self, names: Sequence[str], plan: OverlayPlan) -> List[Link]:
         """Let the containers test each other as soon as all answer, then measure the throughput. Returns the measured links."""
         try:
-            self._keep("overlay_reason", self._step(names, DOCTOR_JOIN_NETWORK(mark=self._mark, plan=plan)))
-            joined = [name for name in names if "overlay_reason" not in self.probes[name]]
-            return self._measure(self._step(joined, DOCTOR_TEST_NETWORK(mark=self._mark)), float(plan["seconds"]))
+            self._keep(self._step(names, DOCTOR_JOIN_NETWORK(mark=self._mark, plan=plan.to_json())), _no_overlay)
+            joined = [name for name in names if not self.probes[name].overlay_reason]
+            return self._measure(self._step(joined, DOCTOR_TEST_NETWORK(mark=self._mark)), plan.seconds)
         finally:
-            self._keep("overlay_reason", self._step(names, DOCTOR_LEAVE_NETWORK(mark=self._mark)))
+            self._keep(self._step(names, DOCTOR_LEAVE_NETWORK(mark=self._mark)), _no_overlay)
 
     def _measure(self, answers: Dict[str, Json], seconds: float) -> List[Link]:
         """Measure the throughput of each link of a ring of the agents that have tested the network."""
-        found = {host: _probe(host, answer, "reason").get("overlay") or {} for host, answer in answers.items()}
-        links = ring({host: one for host, one in found.items() if one.get("measured")}) if seconds else []
+        found = in_overlay({host: _probe(host, answer, _no_overlay) for host, answer in answers.items()})
+        links = ring({host: one for host, one in found.items() if one.measured}) if seconds else []
         for turn in rounds(links):
             orders = {name: DOCTOR_MEASURE(mark=self._mark, peer=peer, seconds=seconds) for name, peer in turn}
             self._play.try_on_each(list(orders), orders.__getitem__)
@@ -149,26 +160,37 @@ class _Tests:
     def _step(self, hosts: Sequence[str], call: Call[Json]) -> Dict[str, Json]:
         return self._play.try_on_each(hosts, call)
 
-    def _keep(self, reason: str, answers: Dict[str, Json]) -> None:
-        """Keep what a step has found on each agent, or why it failed, by the name C(reason)."""
+    def _keep(self, answers: Dict[str, Json], failed: Failed) -> None:
+        """Keep what a step has found on each agent, or why it failed."""
         for host, answer in answers.items():
-            self.probes[host].update(_probe(host, answer, reason))
+            self.probes[host] = self.probes[host].joined(_probe(host, answer, failed))
 
 
-def _probe(host: str, answer: Json, reason: str) -> Json:
+def _no_port(reason: str) -> Probe:
+    return Probe(reason=reason)
+
+
+def _no_network(reason: str) -> Probe:
+    return Probe(network_reason=reason)
+
+
+def _no_overlay(reason: str) -> Probe:
+    return Probe(overlay_reason=reason)
+
+
+def _probe(host: str, answer: Json, failed: Failed) -> Probe:
     try:
-        return validation.probe(_arrived(answer), host)
+        return validation.arrived(Probe, _successful(answer).get("probe"), "answer", host)
     except ComputeError as error:
-        return {reason: error.message}
+        return failed(error.message)
 
 
-def _arrived(answer: Json) -> Json:
+def _successful(answer: Json) -> Json:
     """The answer. Raises ComputeError if it is a failure."""
     if answer.get("failed"):
         raise ComputeError(root_cause(answer))
     return answer
 
 
-def _peer(report: Json) -> Json:
-    member = report["swarm"]["state"] == "active"
-    return {"name": report["name"], "address": report["address"], "mtu": report["mtu"], "member": member}
+def _peer(one: Examination) -> Peer:
+    return Peer(one.name, one.network.address, one.network.mtu, one.swarm.state == "active")

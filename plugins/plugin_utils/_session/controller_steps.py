@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
+from dataclasses import replace
 from typing import Dict, List, Sequence
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
@@ -61,14 +62,14 @@ def plan_leave(
     """Choose the manager that removes each agent that leaves; C(staying) of the plan are the agents of the inventory that stay."""
     own, others = _nodes(leaving), _nodes(staying)
     names = {node.name for node in own}
-    port = data_path_port(result.get("swarm") or {} for result in (*leaving, *staying))
+    port = data_path_port([*own, *others])
     plan = {**plan_swarm_leave(own, others), "peers": peers([*own, *others]), "port": port}
     return {"plan": {**plan, "staying": [agent for agent in agents if agent not in names]}}
 
 
 def _nodes(results: Sequence[Json], managers: Sequence[str] = ()) -> List[Node]:
-    found = [result["swarm"] for result in results if result.get("swarm")]
-    return [Node.from_json({**swarm, "wanted": swarm["name"] in managers}) for swarm in found]
+    found = [Node.from_json(result["swarm"]) for result in results if result.get("swarm")]
+    return [replace(node, wanted=node.name in managers) for node in found]
 
 
 def plan_image(_place: Controller, images: Sequence[Json], head: str, hosts: Sequence[str]) -> Json:

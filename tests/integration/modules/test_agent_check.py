@@ -19,6 +19,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.clie
 from ansible_collections.cluster.compute.plugins.module_utils._agent.examination import lasting_body, start_lasting
 from ansible_collections.cluster.compute.plugins.module_utils._agent.port_probe import start_listener
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.examination import (
+    Examination,
+    Probe,
+    Unreached,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in, wait_until
 
@@ -54,6 +59,10 @@ def step(name: str, agent: str, engine_host: str, **params: Any) -> dict[str, An
     return run_module("agent_step", check=True, **call)
 
 
+def probe(result: dict[str, Any]) -> Probe:
+    return validation.arrived(Probe, result.get("probe"), "answer", "me")
+
+
 def agent(name: str, address: str) -> dict[str, Any]:
     return {"name": name, "address": address, "mtu": 1500, "member": False}
 
@@ -64,48 +73,46 @@ def containers(engine_host: str, mark: str) -> list[Any]:
     return found
 
 
-def datagrams_received(engine_host: str, address: str, port: int = 4789) -> list[list[str]]:
+def datagrams_received(engine_host: str, address: str, port: int = 4789) -> list[tuple[str, ...]]:
     """The datagrams that this host receives at one of its addresses."""
     mark = secrets.token_hex(6)
     started = step("listen", "receiver", engine_host, mark=mark)
-    assert started.get("listened") is True, started
+    assert probe(started).listened, started
     try:
         agents = [agent("sender", "127.0.0.1"), agent("receiver", address)]
-        sent = step("send", "sender", engine_host, agents=agents, mark=mark, port=port)
-        assert (sent["sent"], sent["contained"], sent["connected"]) == (True, True, {})
+        sent = probe(step("send", "sender", engine_host, agents=agents, mark=mark, port=port))
+        assert (sent.sent, sent.contained, sent.connected) == (True, True, {})
     finally:
         heard = step("hear", "receiver", engine_host, mark=mark)
     assert containers(engine_host, mark) == []
-    assert step("hear", "receiver", engine_host, mark=mark)["received"] == []
-    found: list[list[str]] = heard["received"]
-    return sorted(found)
+    assert probe(step("hear", "receiver", engine_host, mark=mark)).received == ()
+    return sorted(probe(heard).received or ())
 
 
 def test_a_host_is_examined(engine_host: str) -> None:
     result = step("examine", "me", engine_host, addresses=[], several=True)
-    report = validation.examination(result, "me")
-    assert report["reachable"] is True
-    assert report["image"] is True
-    assert report["disk_free"] > 0
-    assert report["cgroups"]["CPU quota"] is True
-    assert report["esp"] in (True, False)
+    found = validation.arrived(Examination, result.get("report"), "report", "me")
+    assert found.engine.image is True
+    assert found.engine.disk_free > 0
+    assert "CPU quota" in found.engine.cgroups
+    assert found.esp in (True, False)
     assert result["changed"] is False
 
 
 def test_an_engine_that_does_not_exist_is_a_report() -> None:
-    report = validation.examination(step("examine", "me", "unix:///nowhere.sock", addresses=[], several=False), "me")
-    assert report["reachable"] is False
-    assert "does not answer at unix:///nowhere.sock" in report["reason"]
+    result = step("examine", "me", "unix:///nowhere.sock", addresses=[], several=False)
+    found = validation.arrived(Unreached, result.get("unreached"), "report", "me")
+    assert "does not answer at unix:///nowhere.sock" in found.reason
 
 
 def test_an_open_port_receives_all_datagrams(engine_host: str) -> None:
-    assert datagrams_received(engine_host, OPEN) == [["sender", "full"], ["sender", "gossip"], ["sender", "vxlan"]]
+    assert datagrams_received(engine_host, OPEN) == [("sender", "full"), ("sender", "gossip"), ("sender", "vxlan")]
 
 
 @pytest.mark.usefixtures("firewall")
 def test_a_closed_port_receives_none(engine_host: str) -> None:
-    assert datagrams_received(engine_host, CLOSED) == [["sender", "gossip"]]
-    assert ["sender", "vxlan"] in datagrams_received(engine_host, CLOSED, port=7789), "of another Swarm"
+    assert datagrams_received(engine_host, CLOSED) == [("sender", "gossip")]
+    assert ("sender", "vxlan") in datagrams_received(engine_host, CLOSED, port=7789), "of another Swarm"
 
 
 def test_a_listener_that_nothing_removes_ends_and_is_removed_by_its_engine(engine_host: str) -> None:

@@ -6,52 +6,52 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
-from check_samples import NAMES, overlay, probes, report, swarm
+from check_samples import NAMES, overlay, probes, report
 from hostile import Choices, assert_one_message, assert_visible, changed_parts, fuzzed
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.examination import Probe
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.findings import Requirements
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.text.table import check_lines
-from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.diagnosis import diagnose, summarize
-from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.overlay_checks import matrix
+from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.checks import Agent
+from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.diagnosis import diagnose, reached, summarize
+from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.overlay_checks import in_overlay, matrix
 from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.overlay_plan import overlay_plan, ring
+from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.run import examination
 
 POOLS = ["10.201.0.0/16"]
-OTHERS = [report(1), report(3)]
+OTHERS = (report(1), report(3))
 
 
-def checked(reports: list[Any], found: dict[str, Any], links: list[Any]) -> None:
+def checked(agents: list[Agent], found: dict[str, Probe], links: list[tuple[str, str]]) -> None:
     """Evaluate what has arrived."""
-    plan = {**overlay_plan(reports, POOLS, False, "agent1", 1.0), "links": links}
-    findings = diagnose(reports, found, Requirements(head="agent1"), plan)
-    summary = summarize(findings, NAMES)
-    assert_visible(check_lines(summary["findings"], matrix(found)))
+    plan = replace(overlay_plan(reached(agents), POOLS, False, "agent1", 1.0), links=tuple(links))
+    result = summarize(diagnose(agents, found, Requirements(head="agent1"), plan), NAMES, matrix(found))
+    assert_visible(check_lines(result.findings, result.overlay))
 
 
 @fuzzed(700)
-def test_a_report_is_refused_or_evaluated(choices: Choices) -> None:
-    answer = changed_parts({"report": report(2, swarm=swarm(2))}, choices)
+def test_an_examination_is_refused_or_evaluated(choices: Choices) -> None:
+    answer = changed_parts({"report": report(2).to_json()}, choices)
     try:
-        found = validation.examination(validation.result(answer), "agent2")
+        found = examination({**validation.result(answer), "asked": (0.0, 0.0)}, "agent2")
     except ComputeError as error:
         assert_one_message(error.message)
         return
-    late = {**found, "clock": 0.0} if found["reachable"] else found
-    checked([OTHERS[0], late, OTHERS[1]], {name: {} for name in NAMES}, [])
+    checked([OTHERS[0], found, OTHERS[1]], {name: Probe() for name in NAMES}, [])
 
 
 @fuzzed(700)
 def test_what_a_test_finds_is_refused_or_evaluated(choices: Choices) -> None:
-    good = {name: {**one, "overlay": overlay(name, *NAMES, mbits={})} for name, one in probes(*NAMES).items()}
-    answer = changed_parts(good["agent2"], choices)
+    good = {name: replace(one, overlay=overlay(name, *NAMES)) for name, one in probes(*NAMES).items()}
+    answer = changed_parts({"probe": good["agent2"].to_json()}, choices)
     try:
-        found = validation.probe(validation.result(answer), "agent2")
+        found = validation.arrived(Probe, validation.result(answer).get("probe"), "answer", "agent2")
     except ComputeError as error:
         assert_one_message(error.message)
         return
     tried = {**good, "agent2": found}
-    links = ring({name: one["overlay"] for name, one in tried.items() if one.get("overlay")})
-    checked([OTHERS[0], report(2), OTHERS[1]], tried, links)
+    checked([OTHERS[0], report(2), OTHERS[1]], tried, ring(in_overlay(tried)))

@@ -13,6 +13,7 @@ from ..._shared.codec import Json, digest
 from ..._shared.constants import HOST, MULTI_NODE, RELAY_ROLE
 from ..._shared.documents.label_rules import invalid_labels, small_number
 from ..._shared.documents.plan import Resources
+from ..._shared.documents.report import SwarmPlace
 from ..._shared.documents.schema import MADE, MAKER, UUID
 from ..._shared.exits import APART
 from ..._shared.names import container_names, network_name
@@ -155,24 +156,29 @@ def engine_identity(networks: Iterable[Json]) -> str:
     )
 
 
-def engine_entry(info: Json, api: str, cluster: str = "") -> Json:
-    """The engine and its place in a Swarm. Only managers report the Swarm's ID and the port of
-    its overlays: ``cluster`` is what a worker knows of it."""
-    swarm = info.get("Swarm") or {}
+def engine_entry(info: Json, api: str, swarm: SwarmPlace) -> Json:
+    """The engine and its place in a Swarm."""
     return {
         "version": info.get("ServerVersion", ""),
         "api": api,
         "rootless": "name=rootless" in (info.get("SecurityOptions") or []),
-        "swarm": {
-            "state": swarm.get("LocalNodeState", "inactive"),
-            "node_id": swarm.get("NodeID", ""),
-            "cluster_id": (swarm.get("Cluster") or {}).get("ID") or cluster,
-            "manager": bool(swarm.get("ControlAvailable")),
-            "managers": [manager["NodeID"] for manager in swarm.get("RemoteManagers") or [] if manager.get("NodeID")],
-            "address": swarm.get("NodeAddr", ""),
-            "data_path_port": int((swarm.get("Cluster") or {}).get("DataPathPort") or 0),
-        },
+        "swarm": swarm.to_json(),
     }
+
+
+def swarm_place(info: Json) -> SwarmPlace:
+    """The place of an engine in its Swarm, as it reports it."""
+    swarm = info.get("Swarm") or {}
+    cluster = swarm.get("Cluster") or {}
+    return SwarmPlace(
+        state=swarm.get("LocalNodeState") or "inactive",
+        node_id=swarm.get("NodeID", ""),
+        cluster_id=cluster.get("ID") or "",
+        manager=bool(swarm.get("ControlAvailable")),
+        managers=tuple(manager["NodeID"] for manager in swarm.get("RemoteManagers") or [] if manager.get("NodeID")),
+        address=swarm.get("NodeAddr", ""),
+        data_path_port=int(cluster.get("DataPathPort") or 0),
+    )
 
 
 def image_entry(reference: str, image: Json | None) -> Json:

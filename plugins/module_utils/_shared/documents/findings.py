@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ..codec import Document
+from ..codec import Document, Json
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 PROVISION = "run provision_agents.yml"
@@ -26,6 +26,62 @@ class Finding(Document):
     status: str
     found: str
     remedy: str = ""
+
+    @property
+    def reason(self) -> str:
+        """A failure as part of a sentence."""
+        return f"{self.check} on {self.where}: {self.found.rstrip('.')}"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Throughput in Mbit/s and latency in milliseconds from one agent to another; None: not measured."""
+
+    sender: str
+    receiver: str
+    mbits: Optional[float] = None
+    milliseconds: Optional[float] = None
+
+    def to_json(self) -> Json:
+        return {"from": self.sender, "to": self.receiver, "mbits": self.mbits, "milliseconds": self.milliseconds}
+
+
+@dataclass(frozen=True)
+class Checkup:
+    """The result of a check of agents.
+
+    ``unfit`` has the agents that sessions should avoid, each with a reason, ``unguarded`` those whose containers reach overlays of
+    other sessions, and ``overlay`` the measurements inside an overlay network.
+    """
+
+    findings: Tuple[Finding, ...]
+    unfit: Mapping[str, str]
+    unguarded: Tuple[str, ...]
+    overlay: Tuple[Measurement, ...] = ()
+
+    @property
+    def counts(self) -> Dict[str, int]:
+        return {status: sum(one.status == status for one in self.findings) for status in (OK, WARN, FAIL)}
+
+    @property
+    def failed(self) -> List[Finding]:
+        return [one for one in self.findings if one.status == FAIL]
+
+    @property
+    def message(self) -> str:
+        if not self.failed:
+            return "All agents can run sessions."
+        reasons = "; ".join(one.reason for one in self.failed[:8])
+        return "%d of %d checks failed: %s." % (len(self.failed), len(self.findings), reasons)
+
+    def to_json(self) -> Json:
+        """What users get in a file."""
+        return {
+            "fit": not self.failed,
+            "counts": self.counts,
+            "findings": [one.to_json() for one in self.findings],
+            "overlay": [one.to_json() for one in self.overlay],
+        }
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from .schema import (
     FENCED,
     GPUS,
     INTERFACE,
+    MACHINE,
     MADE,
     MAKER,
     PORT,
@@ -40,8 +41,6 @@ from .schema import (
 _ID = matching(r"(?:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?")
 _EXIT_CODE = or_none(whole(65535, -65535))
 _GPU_USE = [Required(id=a_line, percent=or_none(AMOUNT), memory=or_none(AMOUNT), capacity=or_none(AMOUNT))]
-# What a kernel calls its architecture.
-_MACHINE = matching(r"[\w.-]{0,32}")
 _NUMBERS = by_name(a_line, AMOUNT)
 _GPU_HEALTH = [Required(id=a_line, state=matching("green|yellow|red"), reasons=[a_line])]
 _GPU_SHARING = Required(kind=matching("none|mps|mig"), reason=a_line, may_pass=a_flag)
@@ -106,7 +105,7 @@ REPORT = {
     "reason": a_text,
     "avoid": a_text,
     "group": a_line,
-    "architecture": _MACHINE,
+    "architecture": MACHINE,
     "publish": an_address,
     "address": a_line,
     "capacity": {"millicpus": AMOUNT, "memory": AMOUNT, "gpus": GPUS, "cpu_ids": [whole(65535)]},
@@ -116,7 +115,7 @@ REPORT = {
     "image": {
         "reference": a_text,
         "id": a_line,
-        "architecture": _MACHINE,
+        "architecture": MACHINE,
         "present": a_flag,
         "made": MADE,
         "owner": MAKER,
@@ -147,49 +146,6 @@ REPORT = {
 
 # What an agent has of a head.
 STORE = Required(sessions=AMOUNT, policy=a_flag)
-
-# The examination of an agent by the doctor: all that its checks read.
-UNREACHED = Required(name=AGENT, reachable=a_flag, reason=a_text)
-EXAMINATION = Required(
-    {
-        **UNREACHED,
-        **dict.fromkeys(
-            ("address", "python", "engine", "identity", "sdk", "disk", "cgroup_version", "cgroup_driver"), a_line
-        ),
-        **dict.fromkeys(("log_driver", "storage", "esp_reason", "session_guard"), a_line),
-        **dict.fromkeys(("nfs", "runtime", "image", "systemd", "bridge_filter", "gpu_runtime"), a_flag),
-        **dict.fromkeys(("disk_free", "nofile", "memlock"), whole(1 << 60, -1)),
-        **dict.fromkeys(("gpus", "amd_gpus"), AMOUNT),
-        **dict.fromkeys(("gpu_driver", "gpu_toolkit"), a_line),
-        "architecture": _MACHINE,
-        "gpu_health": _GPU_HEALTH,
-        "gpu_sharing": _GPU_SHARING,
-        **{name: [a_subnet] for name in ("routes", "networks", "session_networks")},
-        **{name: [a_line] for name in ("open_api", "silent_folders", "settings")},
-        "cgroups": Required(dict.fromkeys(("CPU quota", "memory limit", "swap limit", "cpuset", "pids limit"), a_flag)),
-        "kernel": _NUMBERS,
-        "mtu": whole(1 << 20, 68),
-        "fabric": Required(interface=a_line, reason=a_text, mtu=whole(1 << 20), speed=whole(1 << 30)),
-        "rdma": [Required(**_RDMA_PORT, gids=[a_line])],
-        "nvlink": Required(gpus=whole(1000), linked=whole(1 << 20)),
-        "time": a_number,
-        "esp": or_none(a_flag),
-        "swarm": Required(**{**_SWARM, "error": a_text, "is_gone": a_flag}),
-    }
-)
-
-# A number, or null, for each agent.
-_MEASUREMENTS = by_name(a_line, or_none(lambda number: a_number(number) and number >= 0))
-# What a step of the doctor adds to what is known of an agent.
-PROBE = {
-    **dict.fromkeys(("listened", "sent", "contained"), a_flag),
-    "reason": a_text,
-    "received": [[a_line]],
-    # The answer of each port of each agent.
-    "connected": by_name(a_line, texts),
-    "overlay": Required(names=texts, heard=[[a_line]], latency=_MEASUREMENTS, mbits=_MEASUREMENTS, measured=a_flag),
-}
-
 RECORDED = Required(session=Required(id=UUID, name=a_line, state=a_line))
 LOSSES = {
     "fenced": FENCED,

@@ -218,6 +218,8 @@ INTERFACE = matching(r"[A-Za-z0-9_.:@-]{1,15}")
 # When an image was made of a container, and of whose: empty for other images.
 MADE = matching(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})?)?")
 MAKER = matching(r"([A-Za-z0-9][A-Za-z0-9_-]{0,31})?")
+# What a kernel calls its architecture.
+MACHINE = matching(r"[\w.-]{0,32}")
 LOGIN = matching(r"[a-z_][a-z0-9_-]{0,31}")
 HOME = matching(r"/[A-Za-z0-9._/-]{0,255}")
 DRIVER = matching("bridge|overlay|host")

@@ -13,16 +13,16 @@ import ipaddress
 import json
 import re
 from dataclasses import fields, replace
-from typing import Any, Dict, Mapping, Sequence, Tuple, TypeVar, get_type_hints
+from typing import Any, Dict, Mapping, Sequence, Tuple, Type, TypeVar, get_type_hints
 
-from ..codec import DECLARATION, Json
+from ..codec import DECLARATION, Json, decoded
 from ..errors import ComputeError, escape_control
 from ..value_rules import check_image, check_public_key
 from .decision import Decision
 from .declaration import BatchSettings, ContainerSettings
 from .label_rules import invalid_labels
 from .plan import App, Container, Mount, Network, Plan, Port, Role, Secret, Session, User
-from .report_rules import EXAMINATION, IMAGE, LOGS, LOSSES, PROBE, RECORDED, REPORT, STATUS, STORE, UNREACHED
+from .report_rules import IMAGE, LOGS, LOSSES, RECORDED, REPORT, STATUS, STORE
 from .schema import (
     AGENT,
     AMOUNT,
@@ -62,6 +62,7 @@ from .session_json import OWNER, SESSION_DOCUMENT, SESSION_NAME, SessionDocument
 from .topology import members
 
 _Document = TypeVar("_Document")
+_Kind = TypeVar("_Kind")
 # Documents that must arrive as they are: a plan is compared with its request, a request with the one that was kept.
 _EXACT = ("plan", "request")
 # What ``visible`` escapes, as JSON writes it. Other text is only found too often.
@@ -97,6 +98,15 @@ def result(document: Json) -> Json:
         raise ComputeError("The result of a module is too deep to be read.") from None
 
 
+def arrived(kind: Type[_Kind], document: object, word: str, sender: str) -> _Kind:
+    """The document as an object of a kind. Raises ComputeError if a part of it breaks the rule of its field."""
+    _checked(rules_of(kind), document, word, sender)
+    try:
+        return decoded(kind, document)  # type: ignore[arg-type]
+    except (TypeError, ValueError, RecursionError):
+        raise refusal(word, sender, (), "a document without what it needs") from None
+
+
 def report(document: object, agent: str) -> Json:
     """The report of an agent. Raises ComputeError if it is not a report of this agent."""
     _checked(REPORT, document, "report", agent)
@@ -109,22 +119,6 @@ def report(document: object, agent: str) -> Json:
         if invalid_labels(container.get("labels") or {}):
             raise refusal("report", agent, ("containers", number, "labels"), container["labels"])
     return document
-
-
-def examination(document: Json, agent: str) -> Json:
-    """Return what the doctor's examination of an agent has found. Raises ComputeError if it is no examination of this agent."""
-    found = document.get("report")
-    is_reached = isinstance(found, Mapping) and found.get("reachable")
-    _checked(EXAMINATION if is_reached else UNREACHED, found, "report", agent)
-    if not isinstance(found, dict) or found["name"] != agent:
-        raise refusal("report", agent, ("name",), found)
-    return found
-
-
-def probe(document: Json, agent: str) -> Json:
-    """Return what a step of the doctor has found on an agent. Raises ComputeError if it is not."""
-    found = {name: document[name] for name in PROBE if name in document}
-    return _checked(PROBE, found, "answer", agent)
 
 
 def status(document: Json, agent: str) -> Json:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from ..codec import Json, decoded
+from ..codec import Json
 from ..constants import VXLAN_PORT
-from ..documents.report import AgentStatus, names_of_one_engine, one_engine
+from ..documents.report import AgentStatus, SwarmPlace, names_of_one_engine, one_engine
 
 INIT = "init"
 JOIN = "join"
@@ -27,36 +27,28 @@ _LAST_MOVED = (
 
 
 @dataclass(frozen=True)
-class Node:
+class Membership(SwarmPlace):
+    """The place of an engine in its Swarm, and whether this collection created the Swarm."""
+
+    ours: bool = False
+
+
+@dataclass(frozen=True)
+class Node(Membership):
     """An agent's engine as a member of a Swarm; ``wanted`` is whether the agent is configured as a manager.
 
-    ``own``, ``held``, ``busy`` and ``seen`` are those of C(whereabouts).
+    ``address`` is the one for other hosts, and ``own`` the one that a host without a Swarm has. Where the host lacks the address that
+    its Swarm knows, ``held`` are all that it has, and ``busy`` its containers of sessions. On a manager, ``seen`` are the addresses
+    from which the nodes that are ready ask the managers.
     """
 
-    name: str
-    state: str = "inactive"
-    node_id: str = ""
-    cluster: str = ""
-    manager: bool = False
-    managers: Tuple[str, ...] = ()
-    ours: bool = False
-    address: str = ""
+    name: str = ""
     wanted: bool = False
-    port: int = 0
     identity: str = ""
     own: str = ""
     held: Tuple[str, ...] = ()
     busy: Tuple[str, ...] = ()
-    seen: Dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def from_json(cls, data: Json) -> Node:
-        named = {
-            "state": data.get("state") or None,
-            "cluster": data.get("cluster_id"),
-            "port": data.get("data_path_port"),
-        }
-        return decoded(cls, {**data, **named})
+    seen: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_agents(reports: Iterable[Json]) -> Tuple[AgentStatus, ...]:
@@ -66,9 +58,9 @@ def read_agents(reports: Iterable[Json]) -> Tuple[AgentStatus, ...]:
     return tuple(agent if agent.swarm else replace(agent, swarm=_first(agent.managers, by_manager)) for agent in agents)
 
 
-def data_path_port(swarms: Iterable[Json]) -> int:
+def data_path_port(swarms: Iterable[SwarmPlace]) -> int:
     """The port of the Swarm's overlays, from these memberships: only managers know it."""
-    return next((int(swarm["data_path_port"]) for swarm in swarms if swarm.get("data_path_port")), VXLAN_PORT)
+    return next((swarm.data_path_port for swarm in swarms if swarm.data_path_port), VXLAN_PORT)
 
 
 def plan_swarm(nodes: Sequence[Node], head: str) -> Json:
@@ -78,12 +70,14 @@ def plan_swarm(nodes: Sequence[Node], head: str) -> Json:
     """
     nodes = sorted(resolved(nodes), key=lambda node: node.name != head)
     lead = _lead(nodes, head)
-    cluster = lead.cluster if lead.state == "active" else ""
-    managed = {node.cluster for node in nodes if node.manager and node.cluster}
+    cluster = lead.cluster_id if lead.state == "active" else ""
+    managed = {node.cluster_id for node in nodes if node.manager and node.cluster_id}
     refused = {node.name: why for node in nodes for why in [_refusal(node, lead, cluster, managed)] if why}
     refused.update(_under_two_names(nodes))
     moved = _moved(nodes, lead)
-    keeper = next((node.name for node in nodes if node.manager and node.cluster == cluster and node not in moved), "")
+    keeper = next(
+        (node.name for node in nodes if node.manager and node.cluster_id == cluster and node not in moved), ""
+    )
     refused = {**{node.name: why for node in moved for why in [_stays(node, keeper)] if why}, **refused}
     # Who joins a manager at an address that it lacks would wait for nothing.
     able = [node for node in nodes if node.name not in refused and lead.name not in refused]
@@ -96,24 +90,24 @@ def plan_swarm(nodes: Sequence[Node], head: str) -> Json:
         "steps": {name: step for name, step in steps.items() if step},
         "managers": managers,
         "refused": refused,
-        "port": lead.port or VXLAN_PORT,
+        "port": lead.data_path_port or VXLAN_PORT,
     }
 
 
 def resolved(nodes: Sequence[Node]) -> List[Node]:
     """The nodes with their Swarm. A worker whose certificate this user cannot read is assigned to the Swarm of its managers."""
-    by_manager = {node.node_id: node.cluster for node in nodes if node.manager and node.node_id}
-    return [node if node.cluster else replace(node, cluster=_first(node.managers, by_manager)) for node in nodes]
+    by_manager = {node.node_id: node.cluster_id for node in nodes if node.manager and node.node_id}
+    return [node if node.cluster_id else replace(node, cluster_id=_first(node.managers, by_manager)) for node in nodes]
 
 
-def swarm_of(reports: Sequence[Json], head: str) -> Tuple[List[Node], str, List[str]]:
-    """The agents of these examinations as nodes, the Swarm of the head or of most, and its managers."""
-    nodes = resolved([Node.from_json({**report["swarm"], "name": report["name"]}) for report in reports])
+def swarm_of(places: Mapping[str, SwarmPlace], head: str) -> Tuple[List[Node], str, List[str]]:
+    """The agents of these places as nodes, the Swarm of the head or of most, and its managers."""
+    nodes = resolved([Node(name=name, **vars(place)) for name, place in places.items()])
     joined = [node for node in nodes if node.state == "active"]
-    ids = [node.cluster for node in joined if node.cluster]
-    first = next((node.cluster for node in joined if node.name == head), "")
+    ids = [node.cluster_id for node in joined if node.cluster_id]
+    first = next((node.cluster_id for node in joined if node.name == head), "")
     cluster = first or max(ids, key=ids.count, default="")
-    return nodes, cluster, [node.name for node in joined if node.manager and node.cluster == cluster]
+    return nodes, cluster, [node.name for node in joined if node.manager and node.cluster_id == cluster]
 
 
 def _first(managers: Sequence[str], clusters: Mapping[str, str]) -> str:
@@ -123,9 +117,9 @@ def _first(managers: Sequence[str], clusters: Mapping[str, str]) -> str:
 def _lead(nodes: Sequence[Node], head: str) -> Node:
     """The manager that others join: of the head's Swarm, else of a Swarm that this collection created, else the head itself."""
     first = nodes[0]
-    own = first.cluster if first.name == head and first.state == "active" else ""
+    own = first.cluster_id if first.name == head and first.state == "active" else ""
     for node in nodes:
-        if node.manager and node.state == "active" and (node.cluster == own if own else node.ours):
+        if node.manager and node.state == "active" and (node.cluster_id == own if own else node.ours):
             return node
     return first
 
@@ -134,15 +128,15 @@ def _refusal(node: Node, lead: Node, cluster: str, managed: Collection[str]) -> 
     if node.state not in ("active", "inactive"):
         why = "%s: the Swarm membership of its engine is in state %s; read that engine's log, or %s."
         return why % (node.name, node.state, _REMEDY)
-    if node.state == "active" and not node.manager and node.cluster not in managed:
+    if node.state == "active" and not node.manager and node.cluster_id not in managed:
         why = (
             "%s is a worker of a Swarm (%s) that no agent of the inventory manages: bring one of its managers back; "
             "if they are lost for good, or if it is not wanted, %s, and run provision_agents.yml again."
         )
-        return why % (node.name, node.cluster or "unknown", _REMEDY)
-    if node.state == "active" and node.cluster != cluster:
+        return why % (node.name, node.cluster_id or "unknown", _REMEDY)
+    if node.state == "active" and node.cluster_id != cluster:
         why = "%s is in another Swarm (%s) than %s (%s); %s."
-        return why % (node.name, node.cluster or "unknown", lead.name, cluster or "none yet", _REMEDY)
+        return why % (node.name, node.cluster_id or "unknown", lead.name, cluster or "none yet", _REMEDY)
     return ""
 
 
@@ -158,7 +152,7 @@ def _moved(nodes: Sequence[Node], lead: Node) -> List[Node]:
     An address that a host lacks may be translated on the way to it. So a node has moved only if the managers see it at an address that
     it has, and a manager that leads only if no other node is ready.
     """
-    inside = [node for node in nodes if node.state == "active" and node.cluster == lead.cluster]
+    inside = [node for node in nodes if node.state == "active" and node.cluster_id == lead.cluster_id]
     is_alone = len(inside) > 1 and not lead.seen.keys() - {lead.node_id}
     return [
         node for node in inside if lead.seen.get(node.node_id) in node.held or (node is lead and node.held and is_alone)
@@ -194,7 +188,7 @@ def plan_leave(leaving: Sequence[Node], staying: Sequence[Node]) -> Json:
     keepers: Dict[str, str] = {}
     refused: Dict[str, str] = {}
     for node in nodes:
-        mine = [other for other in stay if other.cluster == node.cluster and node.cluster]
+        mine = [other for other in stay if other.cluster_id == node.cluster_id and node.cluster_id]
         keeper = next((other.name for other in mine if other.manager), "")
         if node.name in gone and keeper:
             keepers[node.name] = keeper

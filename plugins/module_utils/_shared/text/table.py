@@ -11,6 +11,7 @@ import textwrap
 from typing import Any, List, Sequence
 
 from ..codec import Json
+from ..documents.findings import Finding, Measurement
 from ..documents.plan import Gpu
 from ..units import show_bytes
 
@@ -89,26 +90,26 @@ def usage_csv(usage: Sequence[Json]) -> str:
     return text.getvalue()
 
 
-def check_lines(findings: Sequence[Json], pairs: Sequence[Json]) -> List[str]:
+def check_lines(findings: Sequence[Finding], pairs: Sequence[Measurement]) -> List[str]:
     """A line for every finding, and a table of the measurements between the agents."""
-    columns = ("status", "check", "where", "found", "remedy")
-    found = table(columns, [[finding[column] for column in columns] for finding in findings])
+    rows = [(one.status, one.check, one.where, one.found, one.remedy) for one in findings]
+    found = table(("status", "check", "where", "found", "remedy"), rows)
     return [*found, *(["", *_matrix(pairs)] if pairs else ())]
 
 
-def _matrix(pairs: Sequence[Json]) -> List[str]:
+def _matrix(pairs: Sequence[Measurement]) -> List[str]:
     """A row for each agent that sends, and a column for each agent that receives."""
-    names = sorted({name for pair in pairs for name in (pair["from"], pair["to"])})
-    cells = {(pair["from"], pair["to"]): pair for pair in pairs}
+    names = sorted({name for pair in pairs for name in (pair.sender, pair.receiver)})
+    cells = {(pair.sender, pair.receiver): pair for pair in pairs}
     rows = [[name] + [_link(cells.get((name, other))) for other in names] for name in names]
     return table(["Mbit/s, ms", *names], rows)
 
 
-def _link(pair: Json | None) -> str:
+def _link(pair: Measurement | None) -> str:
     """Throughput and latency, with a dash for what was not measured."""
     if pair is None:
         return "-"
-    shown = (("%.0f", pair["mbits"]), ("%.2f", pair["milliseconds"]))
+    shown = (("%.0f", pair.mbits), ("%.2f", pair.milliseconds))
     return ", ".join("-" if value is None else text % value for text, value in shown)
 
 

@@ -13,6 +13,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent import devi
 from ansible_collections.cluster.compute.plugins.module_utils._agent.devices import divided, gid_types, rdma_ports
 from ansible_collections.cluster.compute.plugins.module_utils._agent.nvidia import Log, Seen, SmiOutput, look, sizes
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Gpu
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import GpuSharing, RdmaPort
 
 # https://docs.nvidia.com/datacenter/tesla/mig-user-guide/getting-started-with-mig.html
 WHOLE = """\
@@ -170,23 +171,23 @@ def test_the_parts_of_gpus(
 ) -> None:
     monkeypatch.setattr(devices, "mps_fault", lambda _directory: "")
     found = divided(gpus, sharing, "/run/mps", is_declared, seen())
-    assert found == (parts, {"kind": sharing, "reason": reason, "may_pass": False})
+    assert found == (parts, GpuSharing(sharing, reason))
 
 
 def test_without_a_daemon_a_report_says_why_no_part_is_given() -> None:
     found, why = divided([Gpu(A100[1], 4.0)], "mps", "/nonexistent", True, seen())
     assert found == [Gpu(A100[1], 4.0, 40960 * MIB)]
-    assert why["reason"].startswith("has no MPS daemon at /nonexistent, its agent_mps_directory (")
-    assert why["may_pass"]
+    assert why.reason.startswith("has no MPS daemon at /nonexistent, its agent_mps_directory (")
+    assert why.may_pass
     assert divided([Gpu(A100[1])], "mig", "", False, None)[0] == [Gpu(A100[1])]
-    assert "no amount of memory" in divided([Gpu(A100[1])], "mps", "/nonexistent", False, None)[1]["reason"]
+    assert "no amount of memory" in divided([Gpu(A100[1])], "mps", "/nonexistent", False, None)[1].reason
 
 
 @pytest.mark.parametrize("sharing", ["none", "mps", "mig"])
 def test_a_log_that_fails_is_why_no_part_is_given(sharing: str) -> None:
     failed = Seen(Log(fault="nvidia-smi does not answer in 30 s"))
     found, why = divided([Gpu(A100[1])], sharing, "/nonexistent", False, failed)
-    assert (found, why["reason"]) == ([Gpu(A100[1])], NO_PART + "nvidia-smi does not answer in 30 s")
+    assert (found, why.reason) == ([Gpu(A100[1])], NO_PART + "nvidia-smi does not answer in 30 s")
 
 
 def write_port(sys: Path, device: str, port: int, link_layer: str, state: str = "4: ACTIVE") -> None:
@@ -201,9 +202,9 @@ def test_each_port_has_its_link_layer_and_state(tmp_path: Path) -> None:
     write_port(tmp_path, "mlx5_0", 2, "InfiniBand", "1: DOWN")
     write_port(tmp_path, "mlx5_1", 1, "Ethernet")
     assert rdma_ports("", (), str(tmp_path)) == [
-        {"name": "mlx5_0:1", "link_layer": "InfiniBand", "active": True, "fabric": False, "host": False},
-        {"name": "mlx5_0:2", "link_layer": "InfiniBand", "active": False, "fabric": False, "host": False},
-        {"name": "mlx5_1:1", "link_layer": "Ethernet", "active": True, "fabric": False, "host": False},
+        RdmaPort("mlx5_0:1", "InfiniBand", True),
+        RdmaPort("mlx5_0:2", "InfiniBand", False),
+        RdmaPort("mlx5_1:1", "Ethernet", True),
     ]
 
 
@@ -223,7 +224,7 @@ def test_a_roce_port_lies_beneath_an_interface_of_the_fabric(fabric: str, ports:
     write_gid(tmp_path, "mlx5_0", 1, "ens2", "RoCE v2")
     write_port(tmp_path, "mlx5_1", 1, "InfiniBand")
     (tmp_path / "class/net/ens2.7/lower_ens2").mkdir(parents=True)
-    assert [port["name"] for port in rdma_ports(fabric, (), str(tmp_path)) if port["fabric"]] == ports
+    assert [port.name for port in rdma_ports(fabric, (), str(tmp_path)) if port.fabric] == ports
 
 
 @pytest.mark.parametrize(
@@ -246,7 +247,7 @@ def test_a_roce_port_has_an_address_of_its_host_or_only_of_others(
     gids.mkdir()
     (gids / "3").write_text(gid + "\n", encoding="ascii")
     (port,) = rdma_ports("", ["192.0.2.5", "127.0.0.1"], str(tmp_path))
-    assert port["host"] is has
+    assert port.host is has
 
 
 def test_the_types_of_the_addresses_of_a_port(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 from ansible_collections.cluster.compute.plugins.module_utils._agent import host
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.payloads import EngineLimits
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Fabric
 from ansible_collections.cluster.compute.plugins.module_utils._worker import worker
 
 ROUTES = """Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT
@@ -103,7 +104,7 @@ def test_mtu_of_the_default_route(tmp_path: Path) -> None:
 def test_the_interface_for_the_fabric(interface: str, networks: list[Json], reason: str, tmp_path: Path) -> None:
     write(tmp_path, "class/net/eth1/carrier", "1\n")
     write(tmp_path, "class/net/eth2/carrier", "0\n")
-    assert host.fabric(interface, networks, str(tmp_path)) == {"interface": interface, "reason": reason}
+    assert host.fabric(interface, networks, str(tmp_path)) == Fabric(interface, reason)
 
 
 def test_the_address_for_other_hosts_and_the_engines_that_keep_containers_off_it() -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent import overlay_endpoint
 from ansible_collections.cluster.compute.plugins.module_utils._agent.examination import read_overlay
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.examination import InOverlay
 
 SOURCE = Path(overlay_endpoint.__file__)
 CALL = "import sys, json\nsys.path.insert(0, sys.argv[1])\nimport overlay_endpoint\noverlay_endpoint.main(json.loads(sys.argv[2]), 60, sys.argv[3])"
@@ -83,34 +84,34 @@ def network(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     return run
 
 
-def test_every_pair_is_tested_and_each_link_is_measured(network: Callable[..., dict[str, Any]]) -> None:
+def test_every_pair_is_tested_and_each_link_is_measured(network: Callable[..., dict[str, InOverlay]]) -> None:
     found = network(("agent1", "agent2"), ("agent3", "agent1"))
     for name, result in found.items():
         others = sorted(set(ADDRESSES) - {name})
-        assert result["measured"] is True
-        assert result["names"] == {other: ADDRESSES[other] for other in others}
-        assert sorted(result["heard"]) == [[other, size] for other in others for size in ("full", "small")]
-        assert sorted(result["latency"]) == others
-        assert all(spent > 0 for spent in result["latency"].values())
-    assert {name: list(result["mbits"]) for name, result in found.items()} == {
+        assert result.measured is True
+        assert result.names == {other: ADDRESSES[other] for other in others}
+        assert sorted(result.heard) == [(other, size) for other in others for size in ("full", "small")]
+        assert sorted(result.latency) == others
+        assert all(spent > 0 for spent in result.latency.values())
+    assert {name: list(result.mbits) for name, result in found.items()} == {
         "agent1": ["agent2"],
         "agent2": [],
         "agent3": ["agent1"],
     }
-    assert found["agent1"]["mbits"]["agent2"] > 0
+    assert found["agent1"].mbits["agent2"] > 0
 
 
-def test_a_silent_peer_does_not_stop_the_others(network: Callable[..., dict[str, Any]]) -> None:
+def test_a_silent_peer_does_not_stop_the_others(network: Callable[..., dict[str, InOverlay]]) -> None:
     found = network(("agent1", "agent3"), silent="agent3")
-    assert sorted(found["agent1"]["latency"]) == ["agent2"]
-    assert found["agent1"]["mbits"] == {"agent3": 0.0}
-    assert ["agent1", "small"] not in found["agent3"]["heard"]
+    assert sorted(found["agent1"].latency) == ["agent2"]
+    assert found["agent1"].mbits == {"agent3": 0.0}
+    assert ("agent1", "small") not in found["agent3"].heard
 
 
 def test_lines_that_are_no_results_are_ignored() -> None:
     text = 'listening\nTraceback\n{"heard": 1}\n["heard", "a"]\n["mbits", "a", "fast"]\n["latency", "a", 0.2]\n["latency", "b", null]\n[[3\n'
     latency = {"a": 0.2, "b": None}
-    assert read_overlay(text) == {"names": {}, "heard": [], "latency": latency, "mbits": {}, "measured": False}
+    assert read_overlay(text) == InOverlay(latency=latency)
 
 
 def test_its_source_runs_by_itself() -> None:

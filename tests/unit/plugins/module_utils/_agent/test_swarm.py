@@ -16,6 +16,7 @@ from docker.errors import NotFound
 from ansible_collections.cluster.compute.plugins.module_utils._agent import swarm
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import AbsentError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.swarm_plan import Membership, Node
 from ansible_collections.cluster.compute.plugins.module_utils._steps import swarm as steps
 
 SLOW = (
@@ -46,7 +47,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def join(engine: Joining, seconds: float) -> str:
-    return str(swarm.join_swarm(engine, "192.0.2.1", "token", "192.0.2.2", time.monotonic() + seconds)["state"])
+    return str(swarm.join_swarm(engine, "192.0.2.1", "token", "192.0.2.2", time.monotonic() + seconds).state)
 
 
 def test_joining_waits_for_an_engine_that_continues_in_the_background() -> None:
@@ -68,7 +69,7 @@ def test_another_refusal_is_an_error_at_once() -> None:
     [(("pending", "pending", "active"), 60, "active"), (("pending",), 0, "pending"), (("inactive",), 60, "inactive")],
 )
 def test_an_engine_that_has_just_started_gets_time(states: Any, seconds: float, settled: str) -> None:
-    assert swarm.settled_membership(Joining(*states), time.monotonic() + seconds)["state"] == settled
+    assert swarm.settled_membership(Joining(*states), time.monotonic() + seconds).state == settled
 
 
 def test_a_node_that_another_command_removes_meanwhile_gets_no_role(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,6 +121,9 @@ class Member(Joining):
             raise EngineError("The swarm does not have a leader.", "a2")
         return NODES
 
+    def network(self, name: str) -> None:
+        assert name == "bridge"
+
     def containers(self, session: str = "", everyone: bool = False) -> list[Any]:
         assert not everyone
         return [NAMED]
@@ -138,17 +142,18 @@ def test_where_an_engine_is_shows_whether_its_host_has_moved(
     known: str, is_local: bool, held: list[str], busy: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(swarm.host, "own_addresses", lambda: {"127.0.0.1", "192.0.2.92", "198.18.0.2"})
-    place = {"state": "active", "address": known, "manager": False}
-    found = swarm.whereabouts(Member("active"), place, ["192.0.2.92"], is_local=is_local)
-    assert found == {"address": known, "own": "192.0.2.92", "held": held, "busy": busy, "seen": {}}
+    place = Membership(state="active", address=known)
+    found = swarm.node_of(Member("active"), place, ["192.0.2.92"], is_local=is_local)
+    moved = {"held": tuple(held), "busy": tuple(busy)}
+    assert found == Node(state="active", address=known, name="a2", own="192.0.2.92", **moved)
 
 
 @pytest.mark.parametrize(
     ("state", "seen"), [("active", {"n1": "192.0.2.1", "n2": "192.0.2.92"}), ("without a leader", {})]
 )
 def test_a_manager_sees_the_nodes_that_are_ready(state: str, seen: dict[str, str]) -> None:
-    place = {"state": "active", "address": "127.0.0.1", "manager": True}
-    assert swarm.whereabouts(Member(state), place, [], is_local=True)["seen"] == seen
+    place = Membership(state="active", address="127.0.0.1", manager=True)
+    assert swarm.node_of(Member(state), place, [], is_local=True).seen == seen
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import doctest
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,12 +19,17 @@ from conducted import conducted, options_of
 
 from ansible_collections.cluster.compute.plugins.action import agent_check_info
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.findings import Requirements
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.examination import Probe
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.findings import Checkup, Requirements
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils._doctor import run as check
 from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.run import check_agents
 
 LOST = AnsibleConnectionFailure("no route\n to host")
+
+
+def examined(number: int, **changes: Any) -> Json:
+    return {"report": report(number, **{"time": time.time(), **changes}).to_json()}
 
 
 class World:
@@ -41,21 +47,22 @@ class World:
         if (verb, host) in self.broken:
             return self.broken[verb, host]
         if verb == "examine":
-            return {"report": report(self.names.index(host) + 1, time=time.time())}
+            return examined(self.names.index(host) + 1)
         if verb == "create_network":
             self.members = [member["name"] for member in params["plan"]["members"]]
         if verb == "measure":
             self.mbits[host][params["peer"]] = 940.0
         found = probes(*self.names)[host]
-        return {
-            "listen": {"listened": True},
-            "send": {name: found[name] for name in ("sent", "connected", "contained")},
-            "hear": {"received": found["received"]},
-            "test_network": {"overlay": overlay(host, *self.members)},
-            "leave_network": {"overlay": overlay(host, *self.members, mbits=self.mbits[host])},
-        }.get(verb, {})
+        parts = {
+            "listen": Probe(listened=True),
+            "send": replace(found, listened=False, received=None),
+            "hear": Probe(received=found.received),
+            "test_network": Probe(overlay=overlay(host, *self.members)),
+            "leave_network": Probe(overlay=overlay(host, *self.members, mbits=self.mbits[host])),
+        }
+        return {"probe": parts.get(verb, Probe()).to_json()}
 
-    def check(self, seconds: float = 2.0) -> Json:
+    def check(self, seconds: float = 2.0) -> Checkup:
         return check_agents(self.play, Requirements(head=self.play.head), seconds)
 
     def steps(self) -> list[str]:
@@ -70,8 +77,8 @@ class World:
         return found
 
 
-def bad(result: Json) -> list[tuple[str, str, str]]:
-    return [(one["status"], one["check"], one["where"]) for one in result["findings"] if one["status"] != "ok"]
+def bad(result: Checkup) -> list[tuple[str, str, str]]:
+    return [(one.status, one.check, one.where) for one in result.findings if one.status != "ok"]
 
 
 def test_all_agents_finish_a_step_before_the_next_one_begins() -> None:
@@ -90,12 +97,11 @@ def test_all_agents_finish_a_step_before_the_next_one_begins() -> None:
         f"leave_network {everyone}",
         "remove_network agent1",
     ]
-    assert (result["changed"], result["fit"], bad(result)) == (False, True, [])
+    assert bad(result) == []
     assert [one["peer"] for one in options_of(world.play, "doctor.measure")] == ["agent2", "agent3", "agent1"]
-    rates = {(one["from"], one["to"]): one["mbits"] for one in result["overlay"]}
+    rates = {(one.sender, one.receiver): one.mbits for one in result.overlay}
     assert len(rates) == 6
     assert {pair for pair, rate in rates.items() if rate} == {("agent1", "agent2"), ("agent2", "agent3"), ("agent3", "agent1")}  # fmt: skip
-    assert result["lines"][0].startswith("STATUS  CHECK")
 
 
 def test_the_agents_of_a_check_have_the_same_mark_and_another_check_has_another() -> None:
@@ -109,7 +115,7 @@ def test_the_agents_of_a_check_have_the_same_mark_and_another_check_has_another(
 
 def test_an_agent_alone_is_only_examined() -> None:
     world = World("agent1")
-    assert world.check()["fit"] is True
+    assert not world.check().failed
     assert world.steps() == ["examine agent1"]
     assert options_of(world.play, "doctor.examine")[0]["several"] is False
 
@@ -118,22 +124,22 @@ def test_without_seconds_no_throughput_is_measured() -> None:
     world = World()
     result = world.check(0)
     assert not [step for step in world.steps() if step.startswith("measure")]
-    assert "throughput" not in {one["check"] for one in result["findings"]}
+    assert "throughput" not in {one.check for one in result.findings}
 
 
 def test_a_lost_agent_is_a_finding_and_the_others_are_checked() -> None:
     world = World(broken={("examine", "agent2"): LOST})
     result = world.check()
-    found = {one["where"]: one["found"] for one in result["findings"] if one["check"] == "reachable"}
+    found = {one.where: one.found for one in result.findings if one.check == "reachable"}
     assert found["agent2"] == "no route to host"
-    assert list(result["unfit"]) == ["agent2"]
+    assert list(result.unfit) == ["agent2"]
     assert [step for step in world.steps() if "agent2" in step] == ["examine agent1 agent2 agent3"]
     assert options_of(world.play, "doctor.measure")[0]["peer"] == "agent3"
 
 
 def test_an_agent_sends_to_the_reachable_agents() -> None:
     member = swarm(1, data_path_port=7789)
-    first = {"report": report(1, time=time.time(), mtu=1450, swarm=member)}
+    first = examined(1, mtu=1450, swarm=member)
     world = World(broken={("examine", "agent1"): first, ("examine", "agent2"): LOST})
     world.check(0)
     sent = options_of(world.play, "doctor.send")
@@ -148,7 +154,7 @@ def test_an_agent_sends_to_the_reachable_agents() -> None:
 def test_an_agent_that_cannot_listen_or_send_says_why(step: str) -> None:
     result = World(broken={(step, "agent2"): {"failed": True, "msg": "No space."}}).check()
     assert ("warn", "ports", "agent2") in bad(result)
-    assert "No space." in [one["found"] for one in result["findings"]]
+    assert "No space." in [one.found for one in result.findings]
 
 
 LEFT = ["leave_network agent1 agent2 agent3", "remove_network agent1"]
@@ -174,7 +180,7 @@ def test_an_agent_that_is_lost_in_the_overlay_network_is_left_out(step: str, lin
 def test_a_link_whose_agent_is_lost_during_the_measurement_is_not_measured() -> None:
     result = World(broken={("measure", "agent2"): LOST}).check()
     assert bad(result) == [("warn", "throughput", "agent2 -> agent3")]
-    assert "not measured" in [one["found"] for one in result["findings"]]
+    assert "not measured" in [one.found for one in result.findings]
 
 
 def test_a_network_that_cannot_be_created_is_a_finding_and_is_removed() -> None:
@@ -202,20 +208,20 @@ def test_what_was_started_is_removed_after_a_bug(step: str, ends: str) -> None:
     ("step", "answer", "where"),
     [
         ("examine", {"report": {"name": "agent2", "reachable": True, "reason": ""}}, "agent2"),
-        ("examine", {"report": report(1)}, "agent2"),
+        ("examine", {"report": report(1).to_json()}, "agent2"),
         ("examine", {}, "agent2"),
-        ("hear", {"received": "everything"}, "agent2"),
-        ("leave_network", {"overlay": {"measured": True}}, "agent2"),
+        ("hear", {"probe": {"received": "everything"}}, "agent2"),
+        ("leave_network", {"probe": {"overlay": {"measured": 1}}}, "agent2"),
     ],
 )
 def test_an_answer_that_is_none_is_refused(step: str, answer: Json, where: str) -> None:
     result = World(broken={(step, "agent2"): answer}).check()
-    refused = [one["where"] for one in result["findings"] if "of agent2 is refused" in one["found"]]
+    refused = [one.where for one in result.findings if "of agent2 is refused" in one.found]
     assert refused == [where]
 
 
 def test_clocks_that_differ_are_found() -> None:
-    late = {"report": report(2, time=time.time() + 3600)}
+    late = examined(2, time=time.time() + 3600)
     assert ("fail", "clock", "agent2") in bad(World(broken={("examine", "agent2"): late}).check())
 
 
@@ -271,12 +277,9 @@ def test_examples() -> None:
 
 
 def test_an_engine_under_two_names_is_not_tested_with_itself() -> None:
-    examined = {
-        ("examine", name): {"report": report(number, identity="1", time=time.time())}
-        for number, name in enumerate(NAMES[:2], 1)
-    }
-    world = World(*NAMES[:2], broken=examined)
+    one_engine = {("examine", name): examined(number, identity="1") for number, name in enumerate(NAMES[:2], 1)}
+    world = World(*NAMES[:2], broken=one_engine)
     result = world.check()
     assert world.steps() == ["examine agent1 agent2"]
     assert bad(result)[0] == ("fail", "names", "agent2")
-    assert [one["check"] for one in result["findings"] if one["where"] == "agent2"] == ["names"]
+    assert [one.check for one in result.findings if one.where == "agent2"] == ["names"]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import doctest
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,21 +14,18 @@ from check_samples import report
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent import nvidia
 from ansible_collections.cluster.compute.plugins.module_utils._agent.nvidia import nvlinks
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.examination import (
+    ExaminedFabric,
+    ExaminedRdmaPort,
+    NvLinks,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.findings import OK, WARN, Requirements
 from ansible_collections.cluster.compute.plugins.plugin_utils._doctor import transports
 from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.transports import check_transports
 
-FABRIC = {"interface": "ens2", "reason": "", "mtu": 9000, "speed": 100000}
-ROCE: dict[str, Any] = {"name": "mlx5_0:1", "link_layer": "Ethernet", "active": True, "fabric": True, "host": True}
-ROCE["gids"] = ["IB/RoCE v1", "RoCE v2"]
-INFINIBAND: dict[str, Any] = {
-    "name": "mlx5_1:1",
-    "link_layer": "InfiniBand",
-    "active": True,
-    "fabric": False,
-    "host": False,
-}
-INFINIBAND["gids"] = ["IB/RoCE v1"]
+FABRIC = ExaminedFabric("ens2", "", 9000, 100000)
+ROCE = ExaminedRdmaPort("mlx5_0:1", "Ethernet", True, True, True, ("IB/RoCE v1", "RoCE v2"))
+INFINIBAND = ExaminedRdmaPort("mlx5_1:1", "InfiniBand", True, gids=("IB/RoCE v1",))
 OVER_FABRIC = "RoCE v2 with session_rdma and session_fabric"
 ON_HOST = "RoCE v2 with session_rdma and session_network: host"
 NEEDED = Requirements()
@@ -77,12 +75,12 @@ def test_the_examples() -> None:
     ],
 )
 def test_pairs_of_gpus_with_nvlinks_are_counted(text: str, found: tuple[int, int]) -> None:
-    assert tuple(nvlinks(text).values()) == found
+    assert nvlinks(text) == NvLinks(*found)
 
 
 def test_nvlink_is_said_to_stay_inside_a_container() -> None:
     def found(gpus: int, linked: int) -> str:
-        return transports.check_nvlink(report(1, nvlink={"gpus": gpus, "linked": linked}), NEEDED)[1]
+        return transports.check_nvlink(report(1, nvlink=NvLinks(gpus, linked)), NEEDED)[1]
 
     assert found(4, 6).startswith("6 of 6 pairs of 4 GPUs, only inside a container: prefer one container")
     assert found(4, 0) == "0 of 6 pairs of 4 GPUs"
@@ -93,27 +91,31 @@ def test_nvlink_is_said_to_stay_inside_a_container() -> None:
     ("fabric", "status", "found"),
     [
         (FABRIC, OK, "ens2, 100 Gbit/s, MTU 9000"),
-        ({**FABRIC, "speed": 0}, OK, "ens2, MTU 9000"),
-        ({**FABRIC, "reason": "has no link on ens2, its agent_fabric,"}, WARN, "has no link on ens2, its agent_fabric"),
-        ({**FABRIC, "interface": "", "reason": "has no agent_fabric"}, OK, "no agent_fabric"),
+        (replace(FABRIC, speed=0), OK, "ens2, MTU 9000"),
+        (
+            replace(FABRIC, reason="has no link on ens2, its agent_fabric,"),
+            WARN,
+            "has no link on ens2, its agent_fabric",
+        ),
+        (ExaminedFabric(), OK, "no agent_fabric"),
     ],
 )
-def test_the_fabric_of_an_agent(fabric: dict[str, Any], status: str, found: str) -> None:
+def test_the_fabric_of_an_agent(fabric: ExaminedFabric, status: str, found: str) -> None:
     assert transports.check_fabric(report(1, fabric=fabric), NEEDED)[:2] == (status, found)
 
 
 @pytest.mark.parametrize(
     ("ports", "status", "found"),
     [
-        ([], OK, "none"),
-        ([ROCE, INFINIBAND], OK, "mlx5_0:1 IB/RoCE v1 and RoCE v2 on the fabric; mlx5_1:1 InfiniBand"),
-        ([{**ROCE, "fabric": False}], OK, "mlx5_0:1 IB/RoCE v1 and RoCE v2, not on the fabric"),
-        ([{**ROCE, "host": False}], OK, "mlx5_0:1 IB/RoCE v1 and RoCE v2 on the fabric, without the host's address"),
-        ([{**ROCE, "active": False}], OK, "mlx5_0:1 Ethernet, not active"),
-        ([{**ROCE, "gids": []}], WARN, "mlx5_0:1 RoCE on the fabric; no RoCE v2 on mlx5_0:1"),
+        ((), OK, "none"),
+        ((ROCE, INFINIBAND), OK, "mlx5_0:1 IB/RoCE v1 and RoCE v2 on the fabric; mlx5_1:1 InfiniBand"),
+        ((replace(ROCE, fabric=False),), OK, "mlx5_0:1 IB/RoCE v1 and RoCE v2, not on the fabric"),
+        ((replace(ROCE, host=False),), OK, "mlx5_0:1 IB/RoCE v1 and RoCE v2 on the fabric, without the host's address"),
+        ((replace(ROCE, active=False),), OK, "mlx5_0:1 Ethernet, not active"),
+        ((replace(ROCE, gids=()),), WARN, "mlx5_0:1 RoCE on the fabric; no RoCE v2 on mlx5_0:1"),
     ],
 )
-def test_the_rdma_ports_of_an_agent(ports: list[dict[str, Any]], status: str, found: str) -> None:
+def test_the_rdma_ports_of_an_agent(ports: tuple[ExaminedRdmaPort, ...], status: str, found: str) -> None:
     assert transports.check_rdma(report(1, rdma=ports), NEEDED)[:2] == (status, found)
 
 
@@ -123,7 +125,7 @@ def transport(*agents: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def test_pairs_that_would_use_the_same_are_one_line() -> None:
-    both = {"fabric": FABRIC, "rdma": [ROCE]}
+    both = {"fabric": FABRIC, "rdma": (ROCE,)}
     found = "TCP over the private network; TCP over session_fabric, 100 Gbit/s, MTU 9000; "
     assert transport(both, both, both) == [
         ("all pairs", OK, f"{found}{OVER_FABRIC}; {ON_HOST}"),
@@ -132,33 +134,33 @@ def test_pairs_that_would_use_the_same_are_one_line() -> None:
 
 
 def test_an_agent_without_the_fabric_has_pairs_of_its_own() -> None:
-    with_fabric = {"fabric": FABRIC, "rdma": [INFINIBAND]}
-    assert transport(with_fabric, with_fabric, {"rdma": [INFINIBAND]}) == [
+    with_fabric = {"fabric": FABRIC, "rdma": (INFINIBAND,)}
+    assert transport(with_fabric, with_fabric, {"rdma": (INFINIBAND,)}) == [
         ("agent1 -> agent2", OK, "TCP over the private network; TCP over session_fabric, 100 Gbit/s, MTU 9000; InfiniBand with session_rdma"),
         ("agent1 -> agent3", OK, "TCP over the private network; InfiniBand with session_rdma; so do 1 more pairs"),
     ]  # fmt: skip
 
 
 def test_roce_needs_a_usable_fabric_or_an_address_of_the_host() -> None:
-    down = {**FABRIC, "reason": "has network other on ens2, its agent_fabric,"}
+    down = replace(FABRIC, reason="has network other on ens2, its agent_fabric,")
     tcp = "TCP over the private network"
-    without = {**ROCE, "host": False}
-    assert transport({"fabric": FABRIC, "rdma": [ROCE]}, {"fabric": down, "rdma": [without]}) == [
+    without = replace(ROCE, host=False)
+    assert transport({"fabric": FABRIC, "rdma": (ROCE,)}, {"fabric": down, "rdma": (without,)}) == [
         ("all pairs", OK, tcp)
     ]
-    assert transport({"fabric": FABRIC, "rdma": [ROCE]}, {"fabric": down, "rdma": [ROCE]}) == [
+    assert transport({"fabric": FABRIC, "rdma": (ROCE,)}, {"fabric": down, "rdma": (ROCE,)}) == [
         ("all pairs", OK, f"{tcp}; {ON_HOST}"),
     ]
-    elsewhere = {**ROCE, "fabric": False}
-    assert transport({"rdma": [elsewhere]}, {"rdma": [elsewhere]}) == [("all pairs", OK, f"{tcp}; {ON_HOST}")]
-    assert transport({"rdma": [elsewhere]}, {"fabric": down, "rdma": [elsewhere]}) == [("all pairs", OK, tcp)]
+    elsewhere = replace(ROCE, fabric=False)
+    assert transport({"rdma": (elsewhere,)}, {"rdma": (elsewhere,)}) == [("all pairs", OK, f"{tcp}; {ON_HOST}")]
+    assert transport({"rdma": (elsewhere,)}, {"fabric": down, "rdma": (elsewhere,)}) == [("all pairs", OK, tcp)]
 
 
 def test_what_does_not_fit_together_is_a_warning() -> None:
-    narrow = {**FABRIC, "mtu": 1500, "speed": 25000}
+    narrow = replace(FABRIC, mtu=1500, speed=25000)
     (mixed,) = transport({"fabric": FABRIC}, {"fabric": narrow})
     assert mixed[1:] == (WARN, "TCP over the private network; TCP over session_fabric, 25 Gbit/s, MTU 9000 and 1500")
-    (kinds,) = transport({"rdma": [INFINIBAND]}, {"fabric": FABRIC, "rdma": [ROCE]})
+    (kinds,) = transport({"rdma": (INFINIBAND,)}, {"fabric": FABRIC, "rdma": (ROCE,)})
     assert kinds[1:] == (
         WARN,
         "TCP over the private network; no RDMA in common: InfiniBand with session_rdma, and RoCE v2 with session_rdma and session_fabric",

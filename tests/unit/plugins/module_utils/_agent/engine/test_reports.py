@@ -22,6 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.repo
     is_member,
     is_ours,
     network_entry,
+    swarm_place,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.label_rules import invalid_labels
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import ObservedContainer
@@ -183,17 +184,17 @@ def test_network_entry() -> None:
 
 
 @pytest.mark.parametrize(
-    ("swarm", "cluster", "expected"),
+    ("swarm", "expected"),
     [
-        ({"LocalNodeState": "inactive"}, "", ("inactive", "", False)),
-        ({"LocalNodeState": "active", "ControlAvailable": True, "Cluster": {"ID": "c1"}}, "", ("active", "c1", True)),
-        ({"LocalNodeState": "active", "Cluster": None}, "c2", ("active", "c2", False)),
+        ({}, ("inactive", "", False)),
+        ({"LocalNodeState": "inactive"}, ("inactive", "", False)),
+        ({"LocalNodeState": "active", "ControlAvailable": True, "Cluster": {"ID": "c1"}}, ("active", "c1", True)),
+        ({"LocalNodeState": "active", "Cluster": None}, ("active", "", False)),
     ],
 )
-def test_engine_entry(swarm: dict[str, Any], cluster: str, expected: tuple[Any, ...]) -> None:
-    entry = engine_entry(
-        {"ServerVersion": "27.0", "Swarm": swarm, "SecurityOptions": ["name=rootless"]}, "1.46", cluster
-    )
+def test_engine_entry(swarm: dict[str, Any], expected: tuple[Any, ...]) -> None:
+    info = {"ServerVersion": "27.0", "Swarm": swarm, "SecurityOptions": ["name=rootless"]}
+    entry = engine_entry(info, "1.46", swarm_place(info))
     assert (entry["version"], entry["api"], entry["rootless"]) == ("27.0", "1.46", True)
     shown = entry["swarm"]
     assert (shown["state"], shown["cluster_id"], shown["manager"]) == expected

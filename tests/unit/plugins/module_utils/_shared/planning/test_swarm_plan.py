@@ -19,15 +19,15 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.s
 
 
 def bare(name: str, **more: Any) -> Node:
-    return Node(name, address=f"192.0.2.{name[-1]}", **more)
+    return Node(name=name, address=f"192.0.2.{name[-1]}", **more)
 
 
 def manager(name: str, cluster: str = "ours", **more: Any) -> Node:
-    return bare(name, state="active", node_id=f"node-{name}", cluster=cluster, manager=True, **more)
+    return bare(name, state="active", node_id=f"node-{name}", cluster_id=cluster, manager=True, **more)
 
 
 def worker(name: str, of: str = "a1", cluster: str = "", **more: Any) -> Node:
-    return bare(name, state="active", node_id=f"node-{name}", cluster=cluster, managers=(f"node-{of}",), **more)
+    return bare(name, state="active", node_id=f"node-{name}", cluster_id=cluster, managers=(f"node-{of}",), **more)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_one_swarm_is_made_of_them(
 def test_the_port_of_overlays_is_that_of_the_swarm_that_leads() -> None:
     """Only managers report it; without a Swarm it is the engine's default."""
     assert plan_swarm([bare("a1"), bare("a2")], "a1")["port"] == 4789
-    assert plan_swarm([worker("a1", of="a2"), manager("a2", port=7789), bare("a3")], "a1")["port"] == 7789
+    assert plan_swarm([worker("a1", of="a2"), manager("a2", data_path_port=7789), bare("a3")], "a1")["port"] == 7789
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ LOST_LEAD = seeing(moved(manager("a1")), a1="192.0.2.1")
 def test_a_host_with_another_address_than_its_swarm_knows_joins_again(nodes: list[Node], steps: dict[str, str]) -> None:
     plan = plan_swarm(nodes, "a1")
     assert plan["steps"] == steps
-    assert "a3" not in plan["refused"] or nodes[-1].cluster == "other"
+    assert "a3" not in plan["refused"] or nodes[-1].cluster_id == "other"
 
 
 def test_firewalls_open_for_the_address_with_which_a_host_joins_again() -> None:
