@@ -9,8 +9,8 @@ import os
 import signal
 import subprocess
 from contextlib import suppress
+from typing import Sequence
 
-from .._shared.codec import Json
 from .._shared.errors import StateError
 from .._shared.waiting import deadline_in, wait_until
 from .engine.counting import ProgramOutput, run_counted
@@ -21,16 +21,15 @@ GRACE = 10
 COUNT_TIMEOUT = 10
 
 
-def run_program(options: Json) -> None:
-    """Run ``options["argv"]``; raises a StateError if it fails, or lasts longer than ``options["deadline"]`` seconds."""
-    agent, program = options["agent"], options["argv"][0]
-    where = agent or "the host"
+def run_program(agent: str, argv: Sequence[str], folder: str, seconds: int, progress: str) -> None:
+    """Run a program that fills a folder, whose bytes are counted in ``progress``. A StateError if it fails or lasts too long."""
+    where, program = agent or "the host", argv[0]
     output = ProgramOutput()
     # What it makes is for all users of an image, whatever the umask of root is.
     umask = os.umask(0o022)
     try:
         process = subprocess.Popen(
-            options["argv"],
+            argv,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -44,15 +43,15 @@ def run_program(options: Json) -> None:
     try:
         in_time = run_counted(
             lambda: _read(process, output),
-            lambda: size_of(options["folder"]),
-            options["progress"],
-            deadline_in(options["deadline"]),
+            lambda: size_of(folder),
+            progress,
+            deadline_in(seconds),
         )
     finally:
         _stop(process)
     if not in_time:
         message = "%s: %s has not ended within %d s; raise image_build_timeout, or check the network of the agent."
-        raise StateError(message % (where, program, options["deadline"]), agent)
+        raise StateError(message % (where, program, seconds), agent)
     if process.returncode:
         reason = output.cause().rstrip(".") or "no output"
         message = "%s: %s failed (exit code %d): %s." % (where, program, process.returncode, reason)

@@ -12,10 +12,10 @@ from .._agent.counted_program import run_program
 from .._agent.engine import commit as commits
 from .._agent.engine import images
 from .._agent.engine.counting import run_counted
-from .._agent.engine.image_build import BuildEngine, build_image
-from .._agent.engine.images import ImageEngine
-from .._agent.image_distribution import ALWAYS, MISSING, NEVER, same
+from .._agent.engine.image_build import Build, BuildEngine, build_image
+from .._agent.engine.images import ImageArchive, ImageEngine, Login, WantedPull
 from .._shared.codec import Json
+from .._shared.documents.image import ALWAYS, MISSING, NEVER
 from .._shared.errors import EngineError, InputError
 from .._shared.units import show_bytes
 from .._shared.waiting import deadline_in
@@ -24,7 +24,7 @@ from .step import AgentHandle
 
 def describe(agent: AgentHandle, name: str) -> Json:
     """C(image) describes the image with this name on the agent."""
-    return {"image": images.describe_image(_engine(agent), name)}
+    return {"image": images.describe_image(_engine(agent), name).to_json()}
 
 
 def pull(
@@ -43,18 +43,17 @@ def pull(
     """Pull an image by its policy; with ``image_id``, the agent must have that image. A registry that refuses is C(image.reason)."""
     engine = _engine(agent)
     before = images.describe_image(engine, name)
-    fits = before["present"] and (not image_id or same(before, {"present": True, "id": image_id, "content": content}))
+    fits = before.present and (not image_id or before.is_same(image_id, content))
     if policy == NEVER or (policy == MISSING and fits):
-        return {"image": before}
+        return {"image": before.to_json()}
     if agent.check:
-        return {"changed": True, "image": before}
-    login = {"username": username, "password": password, "identity_token": identity_token}
-    options = {"name": name, "digests": digests, "progress": progress, **login}
-    reason = images.pull_image(engine, options, deadline_in(deadline))
+        return {"changed": True, "image": before.to_json()}
+    login = Login(username or "", password or "", identity_token or "")
+    reason = images.pull_image(engine, WantedPull(name, login, digests, progress), deadline_in(deadline))
     if reason and policy == ALWAYS:
         raise EngineError(reason, agent.name)
     after = images.describe_image(engine, name, reason)
-    return {"changed": after["id"] != before["id"], "image": after}
+    return {"changed": after.id != before.id, "image": after.to_json()}
 
 
 def ask(
@@ -65,8 +64,8 @@ def ask(
     identity_token: str | None = None,
 ) -> Json:
     """Ask the registry for an image, without a pull: C(image.reason) is why it refuses."""
-    engine, login = _engine(agent), {"username": username, "password": password, "identity_token": identity_token}
-    return {"image": images.describe_image(engine, name, images.image_refusal(engine, {"name": name, **login}))}
+    engine, login = _engine(agent), Login(username or "", password or "", identity_token or "")
+    return {"image": images.describe_image(engine, name, images.image_refusal(engine, name, login)).to_json()}
 
 
 def export(agent: AgentHandle, image_id: str, path: str, size: int = 0) -> Json:
@@ -84,15 +83,14 @@ def load(agent: AgentHandle, name: str, path: str, image_id: str, content: str =
     """
     engine = _engine(agent, images.STALL)
     before = images.describe_image(engine, name)
-    if same(before, {"present": True, "id": image_id, "content": content}):
-        return {"changed": False, "image": before}
-    options = {"name": name, "path": path, "id": image_id, "content": content}
+    if before.is_same(image_id, content):
+        return {"changed": False, "image": before.to_json()}
     if owner:
         commits.check_image_name(_commit_engine(agent), name, owner)
-    after = before if agent.check else images.load_image(engine, options)
+    after = before if agent.check else images.load_image(engine, ImageArchive(name, path, image_id, content))
     if owner and not agent.check:
         commits.sweep(_commit_engine(agent), owner)
-    return {"changed": True, "image": after}
+    return {"changed": True, "image": after.to_json()}
 
 
 def build(
@@ -112,14 +110,7 @@ def build(
         raise InputError("path", path, "must be a directory with a file Dockerfile")
     if agent.check:
         return {"changed": True, "id": "", "message": f"{name} would be built from {path}."}
-    options = {
-        "name": name,
-        "path": path,
-        "build_arguments": build_arguments or {},
-        "deadline": deadline,
-        "progress": progress,
-    }
-    identity = build_image(engine, options)
+    identity = build_image(engine, Build(name, path, build_arguments or {}, deadline), progress)
     return {"changed": True, "id": identity, "message": f"{name} was built from {path}."}
 
 
@@ -148,7 +139,7 @@ def commit(agent: AgentHandle, wanted: Json, deadline: int = 3600, progress: str
     if not made:
         message = "%s: image %s was not made within %d s; raise session_commit_timeout."
         raise EngineError(message % (agent.name, asked.image, deadline), agent.name)
-    return {"changed": True, "image": images.describe_image(engine, asked.image)}
+    return {"changed": True, "image": images.describe_image(engine, asked.image).to_json()}
 
 
 def fill(agent: AgentHandle, argv: Sequence[str], folder: str, deadline: int = 7200, progress: str = "") -> Json:
@@ -156,7 +147,7 @@ def fill(agent: AgentHandle, argv: Sequence[str], folder: str, deadline: int = 7
     if not argv:
         raise InputError("argv", argv, "must name a program")
     if not agent.check:
-        run_program({"argv": argv, "folder": folder, "deadline": deadline, "progress": progress, "agent": agent.name})
+        run_program(agent.name, argv, folder, deadline, progress)
     return {"changed": True}
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import List
 
-from ...module_utils._agent.image_distribution import NEVER
 from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents.image import NEVER
 from ...module_utils._shared.errors import ComputeError, InputError
 from .._client.answers import chosen
 from .._client.shell import Shell
 from .._hosts.conductor import Play, raise_if_failed
 from .._hosts.steps import IMAGE_CHECK_NAME, IMAGE_COMMIT, IMAGE_MEASURE, STORE_CHECK_COMMIT
+from .image_distribution import image_in
 from .images import ImageTarget, distribute
 
 _VARIABLE = "session_commit_image"
@@ -43,10 +44,10 @@ def commit_container(play: Play, settings: Json) -> Json:
         return {"changed": True, "image": image, "id": ""}
     with play.phase("commit"):
         commit = IMAGE_COMMIT(wanted=wanted, deadline=settings["session_commit_timeout"])
-        made = play.counted([agent], commit)[agent]["image"]
-    play.say(f"Image {image} is {made['id']} on {agent}")
+        made = image_in(play.counted([agent], commit)[agent], agent)
+    play.say(f"Image {image} is {made.id} on {agent}")
     _spread(play, image, owner, [agent, *others])
-    return {"changed": True, "image": image, "id": made["id"]}
+    return {"changed": True, "image": image, "id": made.id}
 
 
 def _reached(play: Play, image: str, owner: str) -> List[str]:

@@ -12,8 +12,9 @@ from typing import Dict, List, Sequence
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ...module_utils._agent.image_distribution import plan_reference_image
 from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents import validation
+from ...module_utils._shared.documents.image import AgentImage
 from ...module_utils._shared.errors import StateError
 from ...module_utils._shared.planning.swarm_plan import Node, data_path_port, peers, plan_swarm
 from ...module_utils._shared.planning.swarm_plan import plan_leave as plan_swarm_leave
@@ -23,6 +24,7 @@ from ...module_utils._worker.module import at_least
 from .._doctor.provisioning import role_settings
 from .._hosts.action import Controller
 from .._variables.known_names_check import check_command
+from .image_distribution import image_in, plan_reference_image
 
 _LENGTH = 200
 # What SSH adds when a shared connection ends.
@@ -77,11 +79,11 @@ def plan_image(_place: Controller, images: Sequence[Json], head: str, hosts: Seq
 
     An agent without an answer is not needed. Raises StateError if all have failed.
     """
-    found = [result["image"] for result in images if result.get("image")]
+    found = [image_in(result, "an agent") for result in images if result.get("image")]
     failures = [str(result["msg"]) for result in images if result.get("msg") and not result.get("image")]
     if images and len(failures) == len(images):
         raise StateError("No agent can say which images it has: " + failures[0])
-    return {"plan": plan_reference_image(found, head, hosts)}
+    return {"plan": plan_reference_image(found, head, hosts).to_json()}
 
 
 def distribute_image(
@@ -103,7 +105,8 @@ def distribute_image(
     from .images import ImageTarget, distribute, login_to
 
     login = login_to(name, registry, username, password)
-    wanted = ImageTarget(name, needing, asked, elsewhere, pull, deadline, login, variable)
+    sources = [validation.arrived(AgentImage, one, "answer", "an agent") for one in elsewhere]
+    wanted = ImageTarget(name, needing, asked, sources, pull, deadline, login, variable)
     return conducted(place.action, place.variables, lambda play: {"changed": distribute(play, wanted)})
 
 

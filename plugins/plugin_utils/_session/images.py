@@ -15,9 +15,8 @@ from typing import Dict, Iterator, List, Mapping, Sequence
 
 from ansible import constants
 
-from ...module_utils._agent import image_distribution
-from ...module_utils._agent.image_distribution import Copies
 from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents.image import ALWAYS, MISSING, NEVER, AgentImage
 from ...module_utils._shared.documents.plan import Plan
 from ...module_utils._shared.errors import StateError
 from ...module_utils._shared.image_reference import registry_of
@@ -27,6 +26,18 @@ from .._hosts import direct_call
 from .._hosts.conductor import Play
 from .._hosts.steps import IMAGE_ASK, IMAGE_DESCRIBE, IMAGE_EXPORT, IMAGE_LOAD, IMAGE_PULL, Call
 from .deployment import image_is_settled, is_permitted
+from .image_distribution import (
+    Copies,
+    Pulls,
+    by_agent,
+    by_architecture,
+    check_copies,
+    distribution_message,
+    image_in,
+    plan_copies,
+    plan_pulls,
+    reported_images,
+)
 from .launch_spec import Launch
 
 ARCHIVE, PREFIX = "image.tar", "image-"
@@ -46,7 +57,7 @@ class ImageTarget:
     name: str
     needing: Sequence[str]
     asked: Sequence[str]
-    elsewhere: Sequence[Json] = ()
+    elsewhere: Sequence[AgentImage] = ()
     pull: str = "missing"
     deadline: int = 1800
     login: Mapping[str, str] | None = None
@@ -58,7 +69,7 @@ class ImageTarget:
     def of_session(cls, play: Play, placed: Launch, plan: Plan) -> List[ImageTarget]:
         """The images of a session that an agent may lack. A repair makes what was there, with no newer image of the same name."""
         request, reached = placed.asked.request, [agent for agent in placed.agents if agent.reachable]
-        is_again = placed.decision.outcome != "placed" and request.pull == image_distribution.ALWAYS
+        is_again = placed.decision.outcome != "placed" and request.pull == ALWAYS
         given = {key: str(play.value("session_registry" + key) or "") for key in ("", "_username", "_password")}
         settled = {plan.session.image} if image_is_settled(plan, placed.agents, request.pull) else set()
         return [
@@ -66,7 +77,7 @@ class ImageTarget:
                 name,
                 needing=needing,
                 asked=[agent.name for agent in reached],
-                pull=image_distribution.MISSING if is_again else request.pull,
+                pull=MISSING if is_again else request.pull,
                 rivals=[agent.name for agent in reached if is_permitted(plan, agent)],
                 deadline=request.pull_timeout,
                 login=login_to(name, given[""] or "docker.io", given["_username"], given["_password"]),
@@ -88,16 +99,16 @@ def check_exist(play: Play, images: Sequence[ImageTarget]) -> None:
     for wanted in images if len(images) > 1 else ():
         known = _described(play, wanted)
         own = _controller_image(play, wanted.name)
-        if any(one["present"] for one in (*known.values(), *own.values())):
+        if any(one.present for one in (*known.values(), *own.values())):
             continue
-        if wanted.pull != image_distribution.NEVER:
+        if wanted.pull != NEVER:
             asks = IMAGE_ASK(name=wanted.name, **(wanted.login or {}))
             asked = play.on_each(wanted.needing, asks)
-            known.update(image_distribution.reported_images(wanted.needing, asked))
-            if not all(known[agent]["reason"] for agent in wanted.needing):
+            known.update(reported_images(wanted.needing, asked))
+            if not all(known[agent].reason for agent in wanted.needing):
                 continue
         nowhere = Copies(copies=tuple(wanted.needing))
-        image_distribution.check_copies(wanted.name, wanted.needing, nowhere, known, wanted.variable)
+        check_copies(wanted.name, wanted.needing, nowhere, known, wanted.variable)
 
 
 def distribute(play: Play, wanted: ImageTarget) -> bool:
@@ -106,25 +117,25 @@ def distribute(play: Play, wanted: ImageTarget) -> bool:
     Each architecture has its own. An image of a container stays on agents of the architecture of the first.
     """
     images = _described(play, wanted)
-    groups = image_distribution.by_architecture(wanted.needing, images)
+    groups = by_architecture(wanted.needing, images)
     parts = [replace(wanted, needing=group) for group in (groups[:1] if wanted.owner else groups)]
     changed = [_distribute(play, part, dict(images)) for part in parts]
     return any(changed)
 
 
-def _described(play: Play, wanted: ImageTarget) -> Dict[str, Json]:
+def _described(play: Play, wanted: ImageTarget) -> Dict[str, AgentImage]:
     """The image on each agent from which it can be copied."""
     found = play.on_each(wanted.asked, IMAGE_DESCRIBE(name=wanted.name))
-    return image_distribution.reported_images(wanted.asked, found)
+    return reported_images(wanted.asked, found)
 
 
-def _distribute(play: Play, wanted: ImageTarget, images: Dict[str, Json]) -> bool:
+def _distribute(play: Play, wanted: ImageTarget, images: Dict[str, AgentImage]) -> bool:
     begun = time.time()
-    pulls = image_distribution.plan_pulls(wanted.needing, images, wanted.pull, wanted.name, wanted.rivals)
+    pulls = plan_pulls(wanted.needing, images, wanted.pull, wanted.name, wanted.rivals)
     images.update(_pulled(play, wanted, pulls))
     copies = _copies(play, wanted, images)
-    successful = [agent for agent in pulls["pull"] if not images[agent]["reason"]]
-    message = image_distribution.distribution_message(wanted.name, successful, copies, time.time() - begun)
+    successful = [agent for agent in pulls.agents if not images[agent].reason]
+    message = distribution_message(wanted.name, successful, copies, time.time() - begun)
     if message:
         play.show([message])
     if copies.copies and not play.check:
@@ -132,39 +143,36 @@ def _distribute(play: Play, wanted: ImageTarget, images: Dict[str, Json]) -> boo
     return bool(message)
 
 
-def _pulled(play: Play, wanted: ImageTarget, pulls: Json) -> Dict[str, Json]:
+def _pulled(play: Play, wanted: ImageTarget, pulls: Pulls) -> Dict[str, AgentImage]:
     """The images of the agents that pull, after that."""
-    agents: List[str] = list(pulls["pull"])
-    if not agents:
+    if not pulls.agents:
         return {}
     pull = IMAGE_PULL(
         name=wanted.name,
         policy=wanted.pull,
         deadline=wanted.deadline,
-        image_id=pulls["id"],
-        content=pulls["content"],
-        digests=pulls["digests"],
+        image_id=pulls.id,
+        content=pulls.content,
+        digests=pulls.digests,
         **(wanted.login or {}),
     )
     with play.phase("pull"):
-        results = play.counted(agents, pull)
-    return image_distribution.reported_images(agents, results)
+        results = play.counted(pulls.agents, pull)
+    return reported_images(pulls.agents, results)
 
 
-def _copies(play: Play, wanted: ImageTarget, images: Dict[str, Json]) -> Copies:
+def _copies(play: Play, wanted: ImageTarget, images: Dict[str, AgentImage]) -> Copies:
     """The agents that get a copy, and the one that has the image. An agent's own image counts more than that of the controller."""
-    known = {**image_distribution.reports_by_name(wanted.elsewhere), **images}
+    known = {**by_agent(wanted.elsewhere), **images}
     here = known[wanted.needing[0]]
-    if not wanted.elsewhere and not any(
-        one["present"] and image_distribution.fits(one, here) for one in known.values()
-    ):
+    if not wanted.elsewhere and not any(one.present and one.fits(here.host) for one in known.values()):
         known = {**_controller_image(play, wanted.name), **known}
-    copies = image_distribution.plan_copies(wanted.needing, known, wanted.name, wanted.rivals)
-    image_distribution.check_copies(wanted.name, wanted.needing, copies, known, wanted.variable)
+    copies = plan_copies(wanted.needing, known, wanted.name, wanted.rivals)
+    check_copies(wanted.name, wanted.needing, copies, known, wanted.variable)
     return copies
 
 
-def _controller_image(play: Play, name: str) -> Dict[str, Json]:
+def _controller_image(play: Play, name: str) -> Dict[str, AgentImage]:
     """The image of the controller's own engine; nothing if the controller has no engine that answers."""
     hostvars = play.task_vars.get("hostvars") or {}
     # An unknown name of hostvars is an undefined value, not a KeyError.
@@ -172,7 +180,7 @@ def _controller_image(play: Play, name: str) -> Dict[str, Json]:
     call = IMAGE_DESCRIBE(name=name)
     args = {"call": call.step, "params": call.params, "agent": CONTROLLER, "docker_host": str(address or "")}
     result = direct_call.call(args, check_mode=False, diff=False)
-    return {CONTROLLER: result["image"]} if result.get("image") else {}
+    return {CONTROLLER: image_in(result, CONTROLLER)} if result.get("image") else {}
 
 
 def _copy(play: Play, wanted: ImageTarget, copies: Copies) -> None:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Callable, Mapping
 
-from ..._shared.codec import Json
 from ..._shared.errors import ComputeError, EngineError, StateError
 from ..._shared.waiting import deadline_in
 from .client import Engine
@@ -28,26 +28,36 @@ _NAMED = "Successfully tagged "
 Listener = Callable[[Mapping[str, Any]], None]
 
 
+@dataclass(frozen=True)
+class Build:
+    """An image to build from the folder of a Dockerfile within some seconds."""
+
+    name: str
+    folder: str
+    arguments: Mapping[str, Any]
+    seconds: int
+
+
 class BuildEngine(Engine):
     """The engine's requests for builds."""
 
-    def build(self, options: Json, listen: Listener) -> None:
-        """Build the Dockerfile of the folder ``options["path"]``; passes each event of the engine to ``listen``.
+    def build(self, wanted: Build, listen: Listener) -> None:
+        """Build the Dockerfile of the folder; passes each event of the engine to ``listen``.
 
         Steps use the network of the host. The engine ends a build, and removes its container, when the connection closes.
         """
-        context = self._context(options["path"])
-        with context, self._asking(f"build image {options['name']}") as client:
+        context = self._context(wanted.folder)
+        with context, self._asking(f"build image {wanted.name}") as client:
             events = client.build(
                 fileobj=context,
                 custom_context=True,
-                tag=options["name"],
-                buildargs={name: str(value) for name, value in options["build_arguments"].items()},
+                tag=wanted.name,
+                buildargs={name: str(value) for name, value in wanted.arguments.items()},
                 network_mode="host",
                 rm=True,
                 forcerm=True,
                 decode=True,
-                timeout=options["deadline"],
+                timeout=wanted.seconds,
             )
             for event in events:
                 listen(event)
@@ -118,17 +128,15 @@ class BuildCount:
         return self._before + self._written
 
 
-def build_image(engine: BuildEngine, options: Json) -> str:
-    """Build an image, and return its ID; raises an EngineError if it fails or lasts longer than ``options["deadline"]`` seconds."""
+def build_image(engine: BuildEngine, wanted: Build, progress: str) -> str:
+    """Build an image, and return its ID; raises an EngineError if it fails or lasts too long. Counts its bytes in ``progress``."""
     log, agent = BuildLog(), engine.agent
     count = BuildCount(engine.hasty(COUNT_TIMEOUT), log)
-    in_time = run_counted(
-        lambda: engine.build(options, log.add), count.bytes, options["progress"], deadline_in(options["deadline"])
-    )
+    in_time = run_counted(lambda: engine.build(wanted, log.add), count.bytes, progress, deadline_in(wanted.seconds))
     late = "it has not ended within %d s; raise image_build_timeout, or check the network of the agent"
-    reason = log.reason() if in_time else late % options["deadline"]
-    image = engine.image(options["name"]) if log.is_whole and not reason else None
+    reason = log.reason() if in_time else late % wanted.seconds
+    image = engine.image(wanted.name) if log.is_whole and not reason else None
     if image is None:
         reason = reason or "the engine ended the build early; check the log of that engine"
-        raise EngineError(f"{agent or 'The engine'}: {options['name']} cannot be built: {reason}.", agent)
+        raise EngineError(f"{agent or 'The engine'}: {wanted.name} cannot be built: {reason}.", agent)
     return str(image["Id"])

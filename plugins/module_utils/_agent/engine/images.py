@@ -12,10 +12,12 @@ import os
 import re
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import IO, Any, Callable, Collection, Dict, Iterator, Mapping, Set, Tuple
+from typing import IO, Any, Callable, Collection, Dict, Iterator, Mapping, Sequence, Set, Tuple
 
 from ..._shared.codec import Json
+from ..._shared.documents.image import AgentImage
 from ..._shared.errors import ComputeError, EngineError, StateError
 from ..._shared.image_reference import copy_name, digest_of, own_digest, registry_of, split
 from ..._shared.paths import read
@@ -145,20 +147,20 @@ class ImageEngine(Engine):
         return "".join(lines)
 
 
-def describe_image(engine: Engine, name: str, reason: str = "") -> Json:
+def describe_image(engine: Engine, name: str, reason: str = "") -> AgentImage:
     """An agent's image of this name, if it has one, and what must be known of the agent for a copy."""
     image = engine.image(name) if name else None
     found, info = image or {}, engine.info()
-    return {
+    return AgentImage(
         **image_entry(name, image),
-        "agent": engine.agent,
-        "content": content_of(found) if found else "",
-        "digests": found.get("RepoDigests") or [],
-        "size": int(found.get("Size") or 0),
-        "host": architecture(info.get("Architecture") or os.uname().machine),
-        "free": free_space(info),
-        "reason": reason,
-    }
+        agent=engine.agent,
+        content=content_of(found) if found else "",
+        digests=tuple(found.get("RepoDigests") or ()),
+        size=int(found.get("Size") or 0),
+        host=architecture(info.get("Architecture") or os.uname().machine),
+        free=free_space(info),
+        reason=reason,
+    )
 
 
 def image_folder(info: Json) -> str:
@@ -187,17 +189,43 @@ def free_below(folder: str) -> int:
     return status.f_bavail * status.f_frsize
 
 
-def pull_image(engine: ImageEngine, options: Json, deadline: float) -> str:
+@dataclass(frozen=True)
+class Login:
+    """A login for a registry; without a user and a token, the agent's own."""
+
+    username: str = ""
+    password: str = ""
+    identity_token: str = ""
+
+    @property
+    def auth(self) -> Dict[str, str] | None:
+        """The login as the engine takes it."""
+        if self.identity_token:
+            return {"identitytoken": self.identity_token}
+        return {"username": self.username, "password": self.password} if self.username else None
+
+
+@dataclass(frozen=True)
+class WantedPull:
+    """An image to pull; with ``digests``, it must be that of another agent. The bytes of the pull are counted in ``progress``."""
+
+    name: str
+    login: Login = Login()
+    digests: Sequence[str] = ()
+    progress: str = ""
+
+
+def pull_image(engine: ImageEngine, asked: WantedPull, deadline: float) -> str:
     """Pull an image, by digest if it must be another agent's image. Returns why the pull failed; empty on success."""
-    reference, auth = options["name"], _auth(options)
+    reference, auth = asked.name, asked.login.auth
     repository, tag = split(reference)
     # What another agent reports never replaces the digest that was asked for.
-    wanted = tag if ":" in tag else digest_of(repository, options["digests"])
+    wanted = tag if ":" in tag else digest_of(repository, asked.digests)
     try:
         _check_registry(engine, f"{repository}@{wanted}" if wanted else reference, auth)
         count = PullCount()
         pulling = partial(engine.pull, repository, wanted or tag, auth, deadline, count.add)
-        run_counted(pulling, count.text, options.get("progress"), math.inf)
+        run_counted(pulling, count.text, asked.progress, math.inf)
         if wanted and ":" not in tag:
             engine.tag(f"{repository}@{wanted}", reference)
     except UnreachableError:
@@ -207,10 +235,10 @@ def pull_image(engine: ImageEngine, options: Json, deadline: float) -> str:
     return ""
 
 
-def image_refusal(engine: ImageEngine, options: Json) -> str:
+def image_refusal(engine: ImageEngine, name: str, login: Login) -> str:
     """Why the registry of an image would refuse its pull; empty if it would not."""
     try:
-        _check_registry(engine, options["name"], _auth(options))
+        _check_registry(engine, name, login.auth)
     except ComputeError as error:
         return error.message
     return ""
@@ -223,14 +251,6 @@ def _check_registry(engine: ImageEngine, reference: str, auth: Dict[str, str] | 
     except UnreachableError as error:
         words = (engine.agent, registry_of(reference), REGISTRY_TIMEOUT)
         raise EngineError("%s: registry %s does not answer within %d s." % words, engine.agent) from error
-
-
-def _auth(options: Json) -> Dict[str, str] | None:
-    if options["identity_token"]:
-        return {"identitytoken": options["identity_token"]}
-    if options["username"]:
-        return {"username": options["username"], "password": options["password"] or ""}
-    return None
 
 
 def save(engine: ImageEngine, identity: str, path: str, size: int) -> None:
@@ -264,46 +284,56 @@ def _new_file(path: str) -> Iterator[IO[bytes]]:
         raise
 
 
-def load_image(engine: ImageEngine, options: Json) -> Json:
+@dataclass(frozen=True)
+class ImageArchive:
+    """An archive at a path that must hold the image with this ID or content, which gets the name."""
+
+    name: str
+    path: str
+    id: str
+    content: str = ""
+
+
+def load_image(engine: ImageEngine, wanted: ImageArchive) -> AgentImage:
     """Load an archive without its names, check that it holds the right image, and only then tag the image."""
-    remove_names(options["path"], engine.agent)
-    digest = own_digest(options["name"])
-    proven = proven_ids(options["path"], digest) if digest else frozenset()
+    remove_names(wanted.path, engine.agent)
+    digest = own_digest(wanted.name)
+    proven = proven_ids(wanted.path, digest) if digest else frozenset()
     if digest and not proven:
         message = (
             "%s: the copy of image %s does not prove that it has this digest, because the engine that it comes from does not store "
             "images in containerd; let this agent pull the image."
         )
-        raise StateError(message % (engine.agent, options["name"]), engine.agent)
+        raise StateError(message % (engine.agent, wanted.name), engine.agent)
     with at_work(fcntl.LOCK_SH | fcntl.LOCK_NB):  # a commit holds its lock for minutes
         try:
-            return _loaded(engine, options, proven)
+            return _loaded(engine, wanted, proven)
         except AbsentError:  # that commit has removed the image before it had its name
-            return _loaded(engine, options, proven)
+            return _loaded(engine, wanted, proven)
 
 
-def _loaded(engine: ImageEngine, options: Json, proven: Collection[str]) -> Json:
-    digest, before = own_digest(options["name"]), engine.image_ids()
+def _loaded(engine: ImageEngine, wanted: ImageArchive, proven: Collection[str]) -> AgentImage:
+    digest, before = own_digest(wanted.name), engine.image_ids()
     try:
-        with open(options["path"], "rb") as archive:
+        with open(wanted.path, "rb") as archive:
             identity = engine.load(archive)
     except EngineError:
-        _remove_partial(engine, before, options["content"])
+        _remove_partial(engine, before, wanted.content)
         raise
-    found = engine.image(identity or options["id"])
+    found = engine.image(identity or wanted.id)
     if identity and found is None:
         raise AbsentError(f"Image {identity[:19]} was removed while it was loaded; run this again.", engine.agent)
     loaded = found or {}
-    is_other = loaded.get("Id") != options["id"] and (not loaded or content_of(loaded) != options["content"])
+    is_other = loaded.get("Id") != wanted.id and (not loaded or content_of(loaded) != wanted.content)
     if is_other or (digest and loaded.get("Id") not in proven):
         if identity and identity not in before:
             engine.remove_image(identity)
         message = "%s: the archive holds another image than %s (%s); check the log of that engine."
-        raise StateError(message % (engine.agent, options["name"], options["id"][:19]), engine.agent)
-    name = copy_name(options["name"])
+        raise StateError(message % (engine.agent, wanted.name, wanted.id[:19]), engine.agent)
+    name = copy_name(wanted.name)
     if name:
         engine.tag(loaded["Id"], name)
-    return describe_image(engine, options["name"])
+    return describe_image(engine, wanted.name)
 
 
 def _remove_partial(engine: ImageEngine, before: Collection[str], content: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,20 +16,20 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.counted_pro
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 
 
-def options(*argv: str, deadline: int = 60) -> dict[str, Any]:
-    return {"argv": argv, "folder": "/nowhere", "agent": "agent1", "deadline": deadline, "progress": None}
+def run(*argv: str, deadline: int = 60) -> None:
+    run_program("agent1", argv, "/nowhere", deadline, "")
 
 
 def test_a_program_that_succeeds_says_nothing() -> None:
-    run_program(options("sh", "-c", "echo E: tried again"))
+    run("sh", "-c", "echo E: tried again")
 
 
 def test_what_a_program_makes_is_for_all_users_whatever_the_umask_of_root_is(tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
-        run_program(options("mkdir", str(tmp_path / "root")))
+        run("mkdir", str(tmp_path / "root"))
         with pytest.raises(StateError):
-            run_program(options("/nowhere/program"))
+            run("/nowhere/program")
         assert os.umask(0o077) == 0o077
     finally:
         os.umask(before)
@@ -47,7 +46,7 @@ def test_what_a_program_makes_is_for_all_users_whatever_the_umask_of_root_is(tmp
 )
 def test_a_failure_is_one_sentence(argv: tuple[str, ...], message: str) -> None:
     with pytest.raises(StateError) as caught:
-        run_program(options(*argv))
+        run(*argv)
     assert caught.value.message == message
 
 
@@ -58,7 +57,7 @@ def test_at_the_deadline_all_processes_of_the_program_end(tmp_path: Path, monkey
     stubborn = f"trap '' TERM; echo $$ > {child}; exec sleep 600"
     script = f"trap 'rm {left}; exit' TERM; touch {left}; sh -c \"{stubborn.replace('$', chr(92) + '$')}\" & wait"
     with pytest.raises(StateError, match=r"^agent1: sh has not ended within 3 s; raise image_build_timeout"):
-        run_program(options("sh", "-c", script, deadline=3))
+        run("sh", "-c", script, deadline=3)
     assert not left.exists()
     assert has_ended(child)
 
@@ -67,7 +66,7 @@ def test_at_the_deadline_the_children_of_a_program_that_was_killed_end(tmp_path:
     """As when memory runs out: the kernel ends the program, and not what it has started."""
     child = tmp_path / "child"
     with pytest.raises(StateError, match=r"^agent1: sh has not ended within 2 s"):
-        run_program(options("sh", "-c", f"sleep 600 & echo $! >{child}; kill -KILL $$", deadline=2))
+        run("sh", "-c", f"sleep 600 & echo $! >{child}; kill -KILL $$", deadline=2)
     assert has_ended(child)
 
 

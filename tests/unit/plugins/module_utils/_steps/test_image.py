@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.image import AgentImage
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._steps import image
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import AgentHandle
@@ -20,7 +21,7 @@ def test_a_copy_takes_no_name_from_an_image_of_others(monkeypatch: pytest.Monkey
     """The agent can have got an image of that name since the commit has looked."""
     loaded: list[Any] = []
     monkeypatch.setattr(
-        image.images, "describe_image", lambda *_parts: {"present": True, "id": "sha256:other", "content": ""}
+        image.images, "describe_image", lambda *_parts: AgentImage("a1", present=True, id="sha256:other")
     )
     monkeypatch.setattr(image.images, "load_image", lambda _engine, options: loaded.append(options))
     monkeypatch.setattr(image.commits.CommitEngine, "image", lambda _engine, _name: FOREIGN)

@@ -13,6 +13,7 @@ from conducted import conducted, options_of
 from samples import decision, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.image import AgentImage
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import images
@@ -26,19 +27,16 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_sp
 NAME = "train:2"
 
 
-def image(agent: str, identity: str = "", reason: str = "") -> Json:
-    return {
-        "agent": agent,
-        "present": bool(identity),
-        "id": identity,
-        "content": "",
-        "digests": [],
-        "size": 100 if identity else 0,
-        "architecture": "x86_64" if identity else "",
-        "host": "x86_64",
-        "free": -1,
-        "reason": reason,
-    }
+def described(agent: str, identity: str = "", reason: str = "", host: str = "x86_64") -> AgentImage:
+    architecture, size = (host, 100) if identity else ("", 0)
+    present = bool(identity)
+    return AgentImage(
+        agent, present=present, id=identity, size=size, architecture=architecture, host=host, reason=reason
+    )
+
+
+def image(agent: str, identity: str = "", reason: str = "", host: str = "x86_64") -> Json:
+    return described(agent, identity, reason, host).to_json()
 
 
 @pytest.fixture(autouse=True)
@@ -97,12 +95,12 @@ def test_check_mode_copies_nothing() -> None:
 @pytest.mark.parametrize(
     ("others", "controller", "source"),
     [
-        ([image("c", "3")], image("localhost", "4"), "c"),
-        ([], image("localhost", "4"), "localhost"),
+        ([described("c", "3")], described("localhost", "4"), "c"),
+        ([], described("localhost", "4"), "localhost"),
     ],
 )
 def test_the_controllers_engine_is_the_last_source(
-    others: list[Json], controller: Json, source: str, monkeypatch: pytest.MonkeyPatch
+    others: list[AgentImage], controller: AgentImage, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(images, "_controller_image", lambda *_arguments: {"localhost": controller})
     assert done(play({"a": "", "b": ""}), pull="never", elsewhere=others)[0] == (source, "image.export")
@@ -120,8 +118,7 @@ def test_an_agent_that_cannot_say_what_it_has_is_named() -> None:
 
 def test_agents_of_two_architectures_get_an_image_of_their_own_each() -> None:
     """As when the reference image is given to all agents, or a session of roles has two images."""
-    arm = {"architecture": "aarch64", "host": "aarch64"}
-    own, lacking = {**image("c", "2"), **arm}, {**image("b"), "host": "aarch64"}
+    own, lacking = image("c", "2", host="aarch64"), image("b", host="aarch64")
     run = play({"a": {"image": image("a", "1")}, "b": {"image": lacking}, "c": {"image": own}, "d": ""})
     distribute(run, ImageTarget(NAME, needing=["a", "b", "d"], asked=run.names, pull="never"))
     loads = [(host, params["image_id"]) for host, name, params in run.asked if name == "image.load"]
@@ -141,7 +138,7 @@ def test_agents_of_two_architectures_get_an_image_of_their_own_each() -> None:
 def test_an_image_of_a_role_that_exists_nowhere_is_refused_before_another_is_pulled(
     held: str, refusing: str, pull: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(images, "_controller_image", lambda *_arguments: {"localhost": image("localhost")})
+    monkeypatch.setattr(images, "_controller_image", lambda *_arguments: {"localhost": described("localhost")})
 
     def has(host: str, args: Json) -> Json:
         return {"image": image(host, held if args["name"] == "own:1" else "1")}

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.image_build import (
+    Build,
     BuildCount,
     BuildLog,
     build_image,
@@ -54,8 +55,7 @@ def stream(*texts: str) -> list[dict[str, Any]]:
 
 
 def built(engine: FakeEngine) -> str:
-    options = {"name": "team/train:2", "progress": None, "deadline": 60}
-    return build_image(engine, options)  # type: ignore[arg-type]
+    return build_image(engine, Build("team/train:2", "", {}, 60), "")  # type: ignore[arg-type]
 
 
 def test_the_bytes_of_ended_steps_are_added() -> None:
@@ -114,11 +114,10 @@ def test_a_failure_is_one_sentence(events: list[dict[str, Any]], reason: str) ->
 
 def test_a_build_that_is_late_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     end = threading.Event()
-    options = {"name": "team/train:2", "progress": str(tmp_path / "progress"), "deadline": 0}
     engine = FakeEngine()
-    monkeypatch.setattr(engine, "build", lambda _options, _listen: end.wait(30))
+    monkeypatch.setattr(engine, "build", lambda _wanted, _listen: end.wait(30))
     with pytest.raises(
         EngineError, match="team/train:2 cannot be built: it has not ended within 0 s; raise image_build"
     ):
-        build_image(engine, options)  # type: ignore[arg-type]
+        build_image(engine, Build("team/train:2", "", {}, 0), str(tmp_path / "progress"))  # type: ignore[arg-type]
     end.set()

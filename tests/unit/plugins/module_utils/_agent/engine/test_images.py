@@ -10,6 +10,7 @@ import resource
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from socketserver import ThreadingUnixStreamServer
@@ -27,8 +28,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.conn
     UnreachableError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.images import (
+    ImageArchive,
     ImageEngine,
+    Login,
     PullCount,
+    WantedPull,
     load_image,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import content_of
@@ -73,7 +77,7 @@ def test_the_count_is_in_a_new_file_while_the_pull_goes_on(tmp_path: Path, monke
         assert wait_until(lambda: path.exists() and path.read_text() == "10 100\n", deadline_in(30))
 
     monkeypatch.setattr(engine, "pull", arrive)
-    assert images.pull_image(engine, {**PULLED, "progress": str(path)}, deadline_in(600)) == ""
+    assert images.pull_image(engine, replace(PULLED, progress=str(path)), deadline_in(600)) == ""
 
 
 class FullDisk(ImageEngine):
@@ -132,9 +136,9 @@ def test_an_image_that_the_engine_could_not_unpack_is_removed(tmp_path: Path) ->
     path = tmp_path / "image.tar"
     path.write_bytes(archive({"manifest.json": (b'[{"Config": "2.json", "RepoTags": null, "Layers": []}]', 0o644)}))
     engine = FullDisk()
-    options = {"name": "x:1", "path": str(path), "id": "", "content": content_of(described("2"))}
+    wanted = ImageArchive("x:1", str(path), "", content_of(described("2")))
     with pytest.raises(EngineError, match="no space left"):
-        load_image(engine, options)
+        load_image(engine, wanted)
     assert set(engine.images) == {"former", "named", "other"}
 
 
@@ -174,8 +178,8 @@ def test_a_copy_that_a_commit_removes_before_it_has_its_name_is_loaded_again(tmp
     path = tmp_path / "image.tar"
     path.write_bytes(archive({"manifest.json": (b'[{"Config": "2.json", "RepoTags": null, "Layers": []}]', 0o644)}))
     engine = Sweeping(moment)
-    found = load_image(engine, {"name": "x:1", "path": str(path), "id": "copy", "content": content_of(described("2"))})
-    assert (found["id"], engine.tags, engine.loads) == ("copy", {"x:1": "copy"}, 2)
+    found = load_image(engine, ImageArchive("x:1", str(path), "copy", content_of(described("2"))))
+    assert (found.id, engine.tags, engine.loads) == ("copy", {"x:1": "copy"}, 2)
 
 
 STORE = {"DockerRootDir": "/data/docker", "DriverStatus": [["driver-type", "io.containerd.snapshotter.v1"]]}
@@ -229,7 +233,7 @@ class Stalled(BaseHTTPRequestHandler):
         self.end_headers()
 
 
-PULLED = {"name": "registry.site/x:1", "digests": [], "identity_token": None, "username": None, "password": None}
+PULLED = WantedPull("registry.site/x:1")
 
 
 @pytest.fixture
@@ -270,7 +274,7 @@ def test_a_pull_that_goes_on_at_its_deadline_is_late(monkeypatch: pytest.MonkeyP
     engine = ImageEngine("unix:///nowhere", 60, "a1")
     monkeypatch.setattr(engine, "ask_registry", lambda *_given: None)
     monkeypatch.setattr(engine, "_borrow", lambda: client)
-    assert images.pull_image(engine, {**PULLED, "username": "u", "password": "p"}, deadline_in(0.1)) == LATE
+    assert images.pull_image(engine, replace(PULLED, login=Login("u", "p")), deadline_in(0.1)) == LATE
 
 
 def test_an_engine_that_does_not_name_a_pulled_image_in_time_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +288,7 @@ def test_an_engine_that_does_not_name_a_pulled_image_in_time_does_not_answer(mon
     monkeypatch.setattr(engine, "pull", lambda *_given: None)
     monkeypatch.setattr(engine, "tag", silent)
     with pytest.raises(LateError, match="The engine of a1 does not answer"):
-        images.pull_image(engine, {**PULLED, "digests": ["registry.site/x@sha256:" + "0" * 64]}, deadline_in(600))
+        images.pull_image(engine, replace(PULLED, digests=["registry.site/x@sha256:" + "0" * 64]), deadline_in(600))
 
 
 def test_an_engine_that_ends_during_a_pull_does_not_answer(stalled: ThreadingUnixStreamServer) -> None:

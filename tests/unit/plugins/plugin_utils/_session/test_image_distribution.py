@@ -6,50 +6,51 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import UnreachableError
-from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.images import pull_image
-from ansible_collections.cluster.compute.plugins.module_utils._agent.image_distribution import (
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.images import WantedPull, pull_image
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.image import AgentImage
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.image_distribution import (
     Copies,
+    Pulls,
+    by_agent,
     by_architecture,
     check_copies,
     distribution_message,
     plan_copies,
     plan_pulls,
     plan_reference_image,
-    reports_by_name,
-    same,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 
 MIB = 1 << 20
 
 
-def image(agent: str, identity: str = "", **changes: Any) -> dict[str, Any]:
-    found = {
-        "agent": agent,
-        "present": bool(identity),
-        "id": identity,
-        "content": identity and "content-" + identity,
-        "digests": [f"a@sha256:{identity}"] if identity else [],
-        "size": 100 * MIB if identity else 0,
-        "architecture": "x86_64" if identity else "",
-        "host": "x86_64",
-        "free": 10 << 30,
-        "reason": "",
-    }
-    return {**found, **changes}
+def image(agent: str, identity: str = "", **changes: Any) -> AgentImage:
+    found = AgentImage(
+        agent=agent,
+        present=bool(identity),
+        id=identity,
+        content=identity and "content-" + identity,
+        digests=(f"a@sha256:{identity}",) if identity else (),
+        size=100 * MIB if identity else 0,
+        architecture="x86_64" if identity else "",
+        host="x86_64",
+        free=10 << 30,
+    )
+    return replace(found, **changes)
 
 
-def images(**ids: str) -> dict[str, Any]:
-    return reports_by_name([image(agent, identity) for agent, identity in ids.items()])
+def images(**ids: str) -> dict[str, AgentImage]:
+    return by_agent([image(agent, identity) for agent, identity in ids.items()])
 
 
-OLD = image("a", "old", made="2026-03-01T00:00:00+00:00", owner="alice", digests=[])
-NEW = image("b", "new", made="2026-03-02T00:00:00+00:00", owner="alice", digests=[])
+OLD = image("a", "old", made="2026-03-01T00:00:00+00:00", owner="alice", digests=())
+NEW = image("b", "new", made="2026-03-02T00:00:00+00:00", owner="alice", digests=())
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ NEW = image("b", "new", made="2026-03-02T00:00:00+00:00", owner="alice", digests
 )
 def test_who_pulls(has: dict[str, str], pull: str, pullers: list[str], wanted: str) -> None:
     plan = plan_pulls(["a", "b"], images(**has, c="3"), pull)
-    assert (plan["pull"], plan["id"]) == (pullers, wanted)
+    assert (plan.agents, plan.id) == (tuple(pullers), wanted)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_the_newest_image_of_a_container_counts_wherever_it_is() -> None:
     for needing in (["a"], ["a", "b"], ["b", "a"]):
         plan = plan_copies(needing, {"a": OLD, "b": NEW}, rivals="ab")
         assert (plan.source, plan.id, plan.copies) == ("b", "new", ("a",))
-        assert plan_pulls(needing, {"a": OLD, "b": NEW}, "missing", rivals="ab")["id"] == "new"
+        assert plan_pulls(needing, {"a": OLD, "b": NEW}, "missing", rivals="ab").id == "new"
     other = image("a", "other")
     assert plan_copies(["a"], {"a": other, "b": NEW}, rivals="ab") == plan_copies(["a"], {"a": other})
 
@@ -102,22 +103,23 @@ def test_the_newest_image_of_a_container_counts_wherever_it_is() -> None:
         ("ab", {"owner": "bob"}),
         ("ab", {"owner": ""}),
         ("ab", {"made": "9"}),
-        ("ab", {"made": ["9"]}),
         ("ab", {"present": False}),
     ],
-    ids=["another group", "another owner", "no owner", "no time", "no text", "no image"],
+    ids=["another group", "another owner", "no owner", "no time", "no image"],
 )
 def test_an_agent_decides_for_no_others_by_what_it_calls_newer(rivals: str, changes: dict[str, Any]) -> None:
-    known = {"a": OLD, "b": {**NEW, **changes}}
+    known = {"a": OLD, "b": replace(NEW, **changes)}
     assert plan_copies(["a"], known, rivals=rivals).source == "a"
-    assert plan_pulls(["a"], known, "missing", rivals=rivals)["id"] == "old"
+    assert plan_pulls(["a"], known, "missing", rivals=rivals).id == "old"
 
 
-@pytest.mark.parametrize(("digests", "pullers"), [([], []), (["x@sha256:new"], ["a"]), (["x@new"], [])])
-def test_an_image_of_a_container_that_no_registry_has_is_copied(digests: list[str], pullers: list[str]) -> None:
+@pytest.mark.parametrize(("digests", "pullers"), [((), ()), (("x@sha256:new",), ("a",)), (("x@new",), ())])
+def test_an_image_of_a_container_that_no_registry_has_is_copied(
+    digests: tuple[str, ...], pullers: tuple[str, ...]
+) -> None:
     """A registry can have another image of that name. An engine with containerd's store calls an image's own ID its digest."""
-    known = {"a": OLD, "b": {**NEW, "digests": digests}}
-    assert plan_pulls(["a"], known, "missing", rivals="ab")["pull"] == pullers
+    known = {"a": OLD, "b": replace(NEW, digests=digests)}
+    assert plan_pulls(["a"], known, "missing", rivals="ab").agents == pullers
     assert plan_copies(["a"], known, rivals="ab").copies == ("a",)
 
 
@@ -132,23 +134,23 @@ def test_an_image_comes_from_an_agent_of_the_same_architecture() -> None:
     assert (plan.source, plan.id, plan.copies) == ("c", "2", ("b",))
     check_copies("x:1", "b", plan, known, "session_image")
     # An x86 agent may hold it, too.
-    known["c"] = {**known["c"], "host": "x86_64"}
+    known["c"] = replace(known["c"], host="x86_64")
     assert plan_copies(["b"], known).source == "c"
 
 
 def test_a_newer_image_of_a_container_counts_for_its_own_architecture_only() -> None:
-    known = {"a": OLD, "b": {**NEW, **ARM}}
+    known = {"a": OLD, "b": replace(NEW, **ARM)}
     assert plan_copies(["a"], known, rivals="ab").source == "a"
-    assert plan_pulls(["a"], known, "missing", rivals="ab")["id"] == "old"
+    assert plan_pulls(["a"], known, "missing", rivals="ab").id == "old"
 
 
 def test_the_same_image_on_engines_that_number_them_differently() -> None:
-    assert same(image("a", "1"), image("b", "2", content="content-1"))
-    assert not same(image("a", "1", content=""), image("b", "2", content=""))
-    assert not same(image("a"), image("b"))
+    assert image("a", "1").is_same("2", "content-1")
+    assert not image("a", "1", content="").is_same("2", "")
+    assert not image("a").is_same("", "")
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+REFUSED: dict[str, tuple[dict[str, AgentImage], str]] = {
     "no agent has it": (
         {"a": image("a", reason="no such host."), "b": image("b")},
         "session_image: 'x:1': no agent has it, and the pull failed (no such host); build it on an agent, "
@@ -206,8 +208,8 @@ def test_no_agent_replaces_an_image_by_digest(pull: str) -> None:
     """The first agent has another image than it says."""
     found = images(lost="evil", good="right", new="")
     plan = plan_pulls(["lost", "good", "new"], found, pull, ASKED)
-    pullers = {"missing": ["new"], "always": ["lost", "good", "new"], "never": []}
-    assert plan == {"pull": pullers[pull], "id": "", "content": "", "digests": []}
+    pullers = {"missing": ("new",), "always": ("lost", "good", "new"), "never": ()}
+    assert plan == Pulls(pullers[pull])
     assert plan_copies(["lost", "good", "new"], found, ASKED).copies == ("new",)
 
 
@@ -238,8 +240,7 @@ class Silent(Puller):
 
 def test_an_image_by_digest_is_pulled_by_exactly_that_digest() -> None:
     engine: Any = Puller()
-    options = {"name": ASKED, "digests": [ASKED.replace("a" * 64, "e" * 64)], "progress": None}
-    assert pull_image(engine, {**options, "identity_token": "", "username": ""}, 1e12) == ""
+    assert pull_image(engine, WantedPull(ASKED, digests=[ASKED.replace("a" * 64, "e" * 64)]), 1e12) == ""
     assert engine.asked == [("registry.example.org/team/train", "sha256:" + "a" * 64)]
     assert engine.resolved == ASKED
 
@@ -248,13 +249,13 @@ def test_an_image_by_digest_is_pulled_by_exactly_that_digest() -> None:
 def test_a_registry_that_does_not_answer_is_given_up_before_the_pull(name: str) -> None:
     """Also for the digest of another agent's image."""
     engine: Any = Silent()
-    options = {"name": name, "digests": [ASKED], "progress": None, "identity_token": "", "username": ""}
-    assert "registry.example.org does not answer within 10 s" in pull_image(engine, options, 1e12)
+    asked = WantedPull(name, digests=[ASKED])
+    assert "registry.example.org does not answer within 10 s" in pull_image(engine, asked, 1e12)
     assert engine.asked == []
 
 
-def answer(agent: str, present: bool = False, host: str = "x86_64") -> dict[str, Any]:
-    return {"agent": agent, "present": present, "host": host}
+def answer(agent: str, present: bool = False, host: str = "x86_64") -> AgentImage:
+    return AgentImage(agent, present=present, host=host)
 
 
 @pytest.mark.parametrize(
@@ -281,11 +282,11 @@ def answer(agent: str, present: bool = False, host: str = "x86_64") -> dict[str,
 def test_only_the_head_gives_its_image_to_others(images: Any, builders: str, sources: str, takers: str) -> None:
     """PID 1 of the containers of all owners is in it."""
     plan = plan_reference_image(images, "a2", ["a1", "a2", "a3", "a4"])
-    found = [plan["builders"], [image["agent"] for image in plan["sources"]], plan["takers"]]
-    assert found == [builders.split(), sources.split(), takers.split()]
+    found = [plan.builders, tuple(image.agent for image in plan.sources), plan.takers]
+    assert found == [tuple(builders.split()), tuple(sources.split()), tuple(takers.split())]
 
 
 @pytest.mark.parametrize("has_image", [True, False])
 def test_a_head_that_is_not_in_the_play_builds_nothing(has_image: bool) -> None:
     plan = plan_reference_image([answer("a1"), answer("a3"), answer("head", has_image)], "head", ["a1", "a3"])
-    assert (plan["builders"], plan["takers"]) == (([], ["a1", "a3"]) if has_image else (["a1", "a3"], []))
+    assert (plan.builders, plan.takers) == (((), ("a1", "a3")) if has_image else (("a1", "a3"), ()))
