@@ -18,7 +18,7 @@ from ..plugin_utils._doctor.run import check_agents
 from ..plugin_utils._hosts.conducted_action import ConductorAction
 from ..plugin_utils._hosts.conductor import Play
 from ..plugin_utils._hosts.files import nice, write
-from ..plugin_utils._variables.request_variables import checked_variables
+from ..plugin_utils._variables.request_variables import checked_settings
 
 _LONGEST = 60
 
@@ -29,15 +29,15 @@ class ActionModule(ConductorAction):
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
         seconds = seconds_up_to(_LONGEST)("seconds (agent_check_seconds)", options["seconds"])
         pools = check_network_pool("pools", options["pools"])
-        settings = checked_variables(self, play.task_vars, CHECK)["variables"]
+        settings = checked_settings(self, play.task_vars, CHECK)
         result = check_agents(play, Requirements(pools, options["encrypted"], play.head), seconds)
         if not play.check:
             addresses = {host: play.address_of(host) for host in play.names}
             base = options["artifacts"] or play.artifacts
             play.warn(last_check.write_last_check(base, addresses, result.unfit, result.unguarded))
-        document, file = nice(result.to_json()), settings["check_file"]
+        document, file = nice(result.to_json()), settings.check_file
         has_changed = bool(file) and write(file, document + "\n", 0o644, check=play.check)
-        is_json = settings["check_format"] == "json"
+        is_json = settings.check_format == "json"
         lines = document.splitlines() if is_json else check_lines(result.findings, result.overlay)
         kept = {"unfit": dict(result.unfit), "unguarded": list(result.unguarded), "message": result.message}
         return {"changed": has_changed, **result.to_json(), **kept, "lines": lines}

@@ -18,7 +18,7 @@ from ..plugin_utils._hosts.conductor import Play
 from ..plugin_utils._hosts.results import failure_reason
 from ..plugin_utils._hosts.steps import IMAGE_DESCRIBE
 from ..plugin_utils._settings.options import OPTIONS
-from ..plugin_utils._variables.request_variables import checked_variables
+from ..plugin_utils._variables.request_variables import checked_settings
 
 
 class ActionModule(ConductorAction):
@@ -27,13 +27,13 @@ class ActionModule(ConductorAction):
     OPTIONS = OPTIONS["environments_info"]
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
-        settings = checked_variables(self, play.task_vars, ENVIRONMENTS)["variables"]
+        settings = checked_settings(self, play.task_vars, ENVIRONMENTS)
         if options["build"] is not None:
             return {"changed": False, "build": to_build(options["build"])}
-        environments = list_environments(settings["session_environments"])
+        environments = list_environments(settings.environments)
         found = images_of(play, environments)
         entries = [with_images(entry, found) for entry in environments]
-        presets = [{"name": name, **resources} for name, resources in settings["session_presets"].items()]
+        presets = [{"name": name, **resources} for name, resources in settings.presets.items()]
         lines = [*environments_table(entries), "", *presets_table(presets)]
         return {"changed": False, "environments": entries, "presets": presets, "lines": lines}
 

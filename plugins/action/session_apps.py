@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from ..module_utils._shared.codec import Json
-from ..module_utils._shared.planning.variable import APPS
 from ..plugin_utils._hosts.conducted_action import ConductorAction
 from ..plugin_utils._hosts.conductor import Play
 from ..plugin_utils._session.apps import change_apps
 from ..plugin_utils._settings.options import OPTIONS
-from ..plugin_utils._variables.request_variables import checked_variables
+from ..plugin_utils._variables.request_variables import apps_change
 
 
 class ActionModule(ConductorAction):
@@ -24,9 +23,5 @@ class ActionModule(ConductorAction):
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:  # noqa: ARG002 (each is a variable)
         with play.phase("check"):
-            found = checked_variables(self, play.task_vars, APPS)
-        wanted = {key: found[key] for key in ("session", "apps", "publish", "ports")}
-        change = {key: list(found["variables"]["session_apps_" + key]) for key in ("restart", "remove")}
-        return change_apps(
-            play, str(play.value("session_name")), {**wanted, **change, "deadline": found["apps_timeout"]}
-        )
+            change = apps_change(self, play.task_vars)
+        return change_apps(play, str(play.value("session_name")), change)

@@ -19,6 +19,7 @@ from ..plugin_utils._hosts.results import root_cause
 from ..plugin_utils._hosts.transfer_watch import TERMINAL
 from ..plugin_utils._session.listing import newest_row
 from ..plugin_utils._settings.options import OPTIONS
+from ..plugin_utils._settings.settings import Settings
 
 # Seconds between two rounds; for which an agent may be silent; and of the longest run.
 PAUSE, PATIENCE, LONGEST = 2.0, 600.0, 86400.0
@@ -30,25 +31,22 @@ class ActionModule(ConductorAction):
     OPTIONS = OPTIONS["session_logs_info"]
 
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:  # noqa: ARG002 (each is a variable)
-        found = newest_row(play)
-        settings = found["settings"]
-        containers = list(settings["session_logs_containers"])
-        wanted = {"session": found["session"], "containers": containers, "tail": settings["session_logs_tail"]}
-        if settings["session_logs_follow"]:
-            follow(play, wanted)
+        session, settings = newest_row(play)
+        if settings.logs_follow:
+            follow(play, session, settings)
             return {"changed": False}
-        return read(play, wanted)
+        return read(play, session, settings)
 
 
-def follow(play: Play, asked: Json) -> None:
+def follow(play: Play, session: Json, settings: Settings) -> None:
     """Show new lines until the session ends, or until no one reads them, as after ``| head``.
 
     Of a session that has ended, show the logs that the head has kept.
     """
-    session, wanted, begun = asked["session"], asked["containers"], time.monotonic()
-    rounds = _Rounds(play, FollowedLogs(session["id"], wanted, asked["tail"]), agents_of(session, wanted))
+    wanted, tail, begun = list(settings.logs_containers), settings.logs_tail, time.monotonic()
+    rounds = _Rounds(play, FollowedLogs(session["id"], wanted, tail), agents_of(session, wanted))
     if not rounds.answering:
-        _show(play, logs_view(session["logs"], wanted, asked["tail"]))
+        _show(play, logs_view(session["logs"], wanted, tail))
     while rounds.answering and time.monotonic() - begun < LONGEST and not TERMINAL.is_unread:
         _show(play, rounds.unseen())
         time.sleep(PAUSE if rounds.answering else 0.0)
@@ -65,14 +63,14 @@ def agents_of(session: Json, wanted: List[str]) -> List[str]:
     return list(dict.fromkeys(one["agent"] for one in live if not wanted or one["hostname"] in wanted))
 
 
-def read(play: Play, checked: Json) -> Json:
+def read(play: Play, session: Json, settings: Settings) -> Json:
     """The logs that the head has kept, and those that the agents have."""
-    session, wanted = checked["session"], checked["containers"]
-    query = {"session": session["id"], "containers": wanted, "tail": checked["tail"]}
+    wanted, tail = list(settings.logs_containers), settings.logs_tail
+    query = {"session": session["id"], "containers": wanted, "tail": tail}
     agents = agents_of(session, wanted)
     answers = play.logs(agents, lambda _agent: query)
     logs = [*session["logs"], *(log for answer in answers.values() for log in answer.get("logs") or ())]
-    lines = logs_view(logs, wanted, checked["tail"])
+    lines = logs_view(logs, wanted, tail)
     lines += [_silence(agent, answer) for agent, answer in answers.items() if answer.get("failed")]
     lost = [one for one in session["containers"] if one["state"] == "unknown"]
     lines += [f"({describe_container_exit(one)})" for one in lost if not wanted or one["hostname"] in wanted]

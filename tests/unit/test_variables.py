@@ -12,10 +12,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import REQUEST_VARIABLES, Request
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.variable import Variable
 from ansible_collections.cluster.compute.plugins.plugin_utils._settings.known_names import AGENT_VARIABLES
-from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import KEPT, VARIABLES, read_by
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import (
+    KEPT,
+    VARIABLES,
+    Settings,
+    read_by,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 DECLARED = {variable.full_name: variable for variable in VARIABLES}
@@ -54,7 +59,8 @@ def test_a_default_is_valid(variable: Variable) -> None:
         return
     normal = variable.normal_form("")
     assert not variable.choices or normal in variable.choices
-    assert not variable.field or normal == getattr(Request("train", "alice"), variable.field)
+    holder = Request("train", "alice") if variable in REQUEST_VARIABLES else Settings()
+    assert normal == getattr(holder, variable.field)
 
 
 def test_a_pass_over_the_queue_reads_what_waiting_sessions_keep() -> None:

@@ -23,7 +23,6 @@ from .._shared.planning.request import Request
 from .._shared.planning.swarm_plan import read_agents
 from .._shared.states import ERROR, LIVE, PENDING, RUNNING
 from .._shared.text.summaries import waiting_summary
-from .._shared.units import parse_bytes
 from .step import Head
 
 
@@ -79,13 +78,13 @@ def end(head: Head, owner: str, holder: Json) -> Json:
 
 
 def maintain(
-    head: Head, owner: str, agents: Sequence[Json], keep_days: int, keep_logs: str, folders: Sequence[str] = ()
+    head: Head, owner: str, agents: Sequence[Json], keep_days: int, keep_logs: int, folders: Sequence[str] = ()
 ) -> Json:
-    """Record the use of the agents and degraded sessions, and remove what is old: sessions after days, logs over C(keep_logs).
+    """Record the use of the agents and degraded sessions, and remove what is old: sessions after days, logs over C(keep_logs) bytes.
 
     C(lost) are the sessions that end or move because an agent is lost, C(fenced) the agents that have old containers to remove.
     """
-    log_bytes, now = parse_bytes(keep_logs, "session_keep_logs"), time.time()
+    now = time.time()
     reports = read_agents(agents)
     with Store.opened(head.directory, read_only=head.check) as store:
         live = store.live()
@@ -99,7 +98,7 @@ def maintain(
         retire(store, retired, now)
         ended_folders = store.ended(folders)
     # After the transaction: a launch does not wait for the removal of files.
-    surplus = surplus_logs(head.directory, {row.id for row in live}, log_bytes)
+    surplus = surplus_logs(head.directory, {row.id for row in live}, keep_logs)
     if not head.check:
         remove_logs(head.directory, [*retired, *surplus])
     return {

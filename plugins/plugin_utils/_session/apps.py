@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import Any, List, Mapping, Sequence, Tuple
+from typing import List, Mapping, Sequence, Tuple
 
 from ...module_utils._agent.ssh.app_files import running
 from ...module_utils._shared.codec import Json, sealed, subset
@@ -20,29 +20,28 @@ from .._client.keys import Identity
 from .._client.session_dir import DOCUMENT, Artifacts
 from .._client.shell import Shell
 from .._hosts.conductor import Play
-from .._hosts.steps import APPS_CHANGE, STORE_CHECK_RELAYS
+from .._hosts.steps import APPS_CHANGE, STORE_CHECK_RELAYS, Call
+from .._variables.request_variables import AppsChange
 
 _MAIN = app_urls.MAIN
-# Of the parameters, those that name apps.
-_SHARED = ("apps", "publish", "restart", "remove")
 
 
 def restart_apps(play: Play, plan: Plan, names: Sequence[str], seconds: int) -> None:
     """Start apps again that PID 1 does not start again by itself."""
-    params = {"session": plan.session.id, "restart": list(names), "deadline": seconds}
-    change_apps(play, plan.session.name, params, {one.hostname: one.agent for one in plan.containers})
+    change = AppsChange(plan.session.id, seconds, restart=names)
+    change_apps(play, plan.session.name, change, {one.hostname: one.agent for one in plan.containers})
 
 
-def change_apps(play: Play, name: str, params: Json, agents: Mapping[str, str] | None = None) -> Json:
-    """Change the apps of a session by these parameters of the step, and write their URLs; the result has lines for people.
+def change_apps(play: Play, name: str, change: AppsChange, agents: Mapping[str, str] | None = None) -> Json:
+    """Change the apps of a session, and write their URLs; the result has lines for people.
 
     ``agents`` has the agent of each container, if another controller may have moved them since C(session.json) was written.
     """
     artifacts, document = Artifacts(play.artifacts, name), _document(play, name, agents or {})
     identity = artifacts.known_identity(document.session.id, name)
-    parts = _parts(document, params)
-    apps = running([App.from_json(app) for app in params.get("apps") or ()])
-    _check_policy(play, document.session.owner, apps, params)
+    parts = _parts(document, change)
+    apps = running(change.apps)
+    _check_policy(play, document.session.owner, apps, change)
     own = {
         "tokens": sealed({app.name: identity.app_token(app.name) for app in apps}),
         "user": subset(document.session.user, "uid", "gid"),
@@ -54,7 +53,7 @@ def change_apps(play: Play, name: str, params: Json, agents: Mapping[str, str] |
         known, document = document.session.id, _document(play, name, agents or {})
         if document.session.id != known:
             raise StateError(f"Session {name} was replaced by another session of this name; run the command again.")
-        removed = [str(one) for one in params.get("remove") or ()]
+        removed = list(change.remove)
         relays = {relay["name"]: relay for relay in result["relays"]}
         # A port that was published at the launch stays published.
         kept = tuple(one for one in document.apps if one.name not in removed or (one.port and not one.relay))
@@ -96,45 +95,58 @@ def added_apps(play: Play, plan: Plan, listed: Plan) -> List[SessionApp]:
     return kept
 
 
-def _parts(document: SessionDocument, params: Json) -> List[Tuple[SessionContainer, Json]]:
-    """The containers whose apps change, or all that have apps, each with its share of the parameters. An unknown app is main1's."""
+def _parts(document: SessionDocument, change: AppsChange) -> List[Tuple[SessionContainer, AppsChange]]:
+    """The containers whose apps change, or all that have apps, each with its part of the change. An unknown app is main1's."""
     homes = {app.name: app.hostname for app in document.apps}
 
-    def share(hostname: str) -> Json:
-        wanted = {key: params.get(key) or () for key in _SHARED}
-        return {key: [one for one in wanted[key] if homes.get(_name(one), _MAIN) == hostname] for key in _SHARED}
+    def part(hostname: str) -> AppsChange:
+        def own(names: Sequence[str]) -> List[str]:
+            return [name for name in names if homes.get(name, _MAIN) == hostname]
 
-    for app in params.get("apps") or ():
-        if homes.get(app["name"], _MAIN) != _MAIN:
-            raise InputError("session_apps", app["name"], f"must be another name: {homes[app['name']]} has this app")
-    shares = [(container, share(container.hostname)) for container in document.containers]
-    with_apps = [pair for pair in shares if pair[0].hostname in (_MAIN, *homes.values())]
-    chosen = [pair for pair in shares if any(pair[1].values())] or with_apps
-    return [(container, {**params, **own, "hostname": container.hostname}) for container, own in chosen]
+        apps = [app for app in change.apps if homes.get(app.name, _MAIN) == hostname]
+        publish, restart, remove = map(own, (change.publish, change.restart, change.remove))
+        return replace(change, apps=apps, publish=publish, restart=restart, remove=remove)
+
+    for app in change.apps:
+        if homes.get(app.name, _MAIN) != _MAIN:
+            raise InputError("session_apps", app.name, f"must be another name: {homes[app.name]} has this app")
+    parts = [(container, part(container.hostname)) for container in document.containers]
+    with_apps = [pair for pair in parts if pair[0].hostname in (_MAIN, *homes.values())]
+    return [pair for pair in parts if pair[1].names_apps] or with_apps
 
 
-def _name(app: Any) -> str:
-    return str(app["name"] if isinstance(app, Mapping) else app)
-
-
-def _on_each(play: Play, session: str, parts: List[Tuple[SessionContainer, Json]], common: Json) -> Json:
-    """Change the apps of these containers, each with its part of the parameters; the results as one."""
+def _on_each(play: Play, session: str, parts: List[Tuple[SessionContainer, AppsChange]], common: Json) -> Json:
+    """Change the apps of these containers, each by its part of the change; the results as one."""
     for container, _part in parts:
         if container.agent not in play.names:
             rule = f"{container.hostname} is on {container.agent}, which this inventory does not have"
             raise InputError("session_name", session, rule)
-    results = [play.on(container.agent, APPS_CHANGE(**part, **common)) for container, part in parts]
+    results = [play.on(container.agent, _step(container, part, common)) for container, part in parts]
     # Containers on one agent have the same relays there.
     relays = {relay["name"]: relay for one in results for relay in one["relays"]}
     apps = [app for one in results for app in one["apps"]]
     return {"changed": any(one["changed"] for one in results), "apps": apps, "relays": list(relays.values())}
 
 
-def _check_policy(play: Play, owner: str, apps: List[App], params: Json) -> None:
+def _step(container: SessionContainer, part: AppsChange, common: Json) -> Call[Json]:
+    return APPS_CHANGE(
+        session=part.session,
+        apps=[asdict(app) for app in part.apps],
+        publish=list(part.publish),
+        restart=list(part.restart),
+        remove=list(part.remove),
+        ports=part.ports,
+        deadline=part.timeout,
+        hostname=container.hostname,
+        **common,
+    )
+
+
+def _check_policy(play: Play, owner: str, apps: List[App], change: AppsChange) -> None:
     """Refuse relays that the policy of the site, which the head reads, does not permit this owner."""
-    relays = [asdict(app) for app in apps if app.name in (params.get("publish") or ())]
+    relays = [asdict(app) for app in apps if app.name in change.publish]
     if relays:
-        play.on_head(STORE_CHECK_RELAYS(relays=relays, owner=owner, port_range=str(params["ports"])))
+        play.on_head(STORE_CHECK_RELAYS(relays=relays, owner=owner, port_range=change.ports))
 
 
 def _keep(

@@ -14,20 +14,21 @@ from .._client.answers import chosen
 from .._client.shell import Shell
 from .._hosts.conductor import Play, raise_if_failed
 from .._hosts.steps import IMAGE_CHECK_NAME, IMAGE_COMMIT, IMAGE_MEASURE, STORE_CHECK_COMMIT
+from .._settings.settings import Settings
 from .image_distribution import image_in
 from .images import ImageTarget, distribute
 
 _VARIABLE = "session_commit_image"
 
 
-def commit_container(play: Play, settings: Json) -> Json:
+def commit_container(play: Play, settings: Settings) -> Json:
     """Make the image that these variables describe; its name and ID. Nothing is changed if any agent or the policy refuses."""
     with play.phase("check"):
-        name, image = str(play.value("session_name")), str(settings[_VARIABLE])
+        name, image = str(play.value("session_name")), settings.commit_image
         if not image:
             raise InputError(_VARIABLE, "", "must be given, as in -e session_commit_image=team/train:2")
         document = Shell(play.artifacts, name).document
-        [host] = chosen(document, [settings["session_commit_container"]], "session_commit_container")
+        [host] = chosen(document, [settings.commit_container], "session_commit_container")
         session, owner = document.session.id, document.session.owner
         if play.owner not in ("", owner):
             raise InputError("session_owner", play.owner, f"is not the owner of session {name}, who is {owner}")
@@ -36,14 +37,14 @@ def commit_container(play: Play, settings: Json) -> Json:
             raise InputError("session_name", name, f"{host} is on {agent}, which this inventory does not have")
         play.on_head(STORE_CHECK_COMMIT(session=session, owner=owner, image=image))
         others = [one for one in _reached(play, image, owner) if one != agent]
-        wanted = {"session": session, "owner": owner, "name": name, "container": host, "image": image}
-        wanted["squash"] = settings["session_commit_squash"]
+        wanted: Json = {"session": session, "owner": owner, "name": name, "container": host, "image": image}
+        wanted = {**wanted, "squash": settings.commit_squash}
         measured = play.on(agent, IMAGE_MEASURE(wanted=wanted))
     play.say(str(measured["message"]))
     if play.check:
         return {"changed": True, "image": image, "id": ""}
     with play.phase("commit"):
-        commit = IMAGE_COMMIT(wanted=wanted, deadline=settings["session_commit_timeout"])
+        commit = IMAGE_COMMIT(wanted=wanted, deadline=settings.commit_timeout)
         made = image_in(play.counted([agent], commit)[agent], agent)
     play.say(f"Image {image} is {made.id} on {agent}")
     _spread(play, image, owner, [agent, *others])

@@ -113,10 +113,10 @@ def distribute_image(
 def commit_container(place: Controller) -> Json:
     """Make an image of a container of a session, as the variables of the task ask for."""
     from .._hosts.conducted_action import conducted
-    from .._variables.request_variables import checked_variables
+    from .._variables.request_variables import checked_settings
     from .commit import commit_container
 
-    settings = checked_variables(place.action, place.variables, COMMIT)["variables"]
+    settings = checked_settings(place.action, place.variables, COMMIT)
     return conducted(place.action, place.variables, lambda play: commit_container(play, settings))
 
 

@@ -156,7 +156,7 @@ def _deployed(play: Play, placed: Launch, plan: Plan) -> LaunchResult:
         files = restore_files(play, placed.listed(plan), placed.decision.session.data)
         asks = not play.check and not placed.asked.is_silent
         found = confirm(play, plan, placed.asked.request.verify_timeout) if asks else {}
-    if explanation and placed.asked.setting("explain"):
+    if explanation and placed.asked.settings.explain:
         play.show([explanation])
     if placed.deploys or not placed.asked.is_silent:
         play.show(show_place(play, placed, {**found, "restored_files": files}))
@@ -223,12 +223,10 @@ def _change(play: Play, placed: Launch, plan: Plan) -> bool:
 def run_to_the_end(play: Play, placed: Launch, plan: Plan) -> None:
     """Run the command of a batch session, and end the session if it asks for that. Raises SessionError if the command fails."""
     session, asked = plan.session, placed.asked
-    result = run_command(play, plan, waits=bool(asked.setting("wait_result")), again=placed.decision.restarts_all)
+    result = run_command(play, plan, waits=asked.settings.wait_result, again=placed.decision.restarts_all)
     has_failed = result.result == FAILURE
     if result.result and (session.terminate_when_done or (has_failed and session.on_failure == "terminate")):
-        ended = terminate(
-            play, session.name, session.owner, int(asked.setting("launch_timeout")), session_id=session.id
-        )
+        ended = terminate(play, session.name, session.owner, asked.settings.launch_timeout, session_id=session.id)
         play.show([ended.summary])
     if has_failed:
         message = (

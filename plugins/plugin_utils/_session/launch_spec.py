@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, List, Mapping, Sequence, Tuple
+from typing import List, Mapping, Sequence, Tuple
 
 from ...module_utils._shared.documents.decision import Decision
 from ...module_utils._shared.documents.plan import Plan
@@ -15,6 +15,7 @@ from ...module_utils._shared.documents.topology import without_apps
 from ...module_utils._shared.planning.allocation import checked_folders
 from ...module_utils._shared.planning.request import Request
 from .._hosts import notification
+from .._settings.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class LaunchSpec:
     """
 
     request: Request
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings)
     queued: str = ""
     unfit: Mapping[str, str] = field(default_factory=dict)
     takes_variables: bool = True
@@ -37,9 +38,6 @@ class LaunchSpec:
     relocates: bool = False
     is_silent: bool = False
     before: Tuple[Request, ...] = ()
-
-    def setting(self, name: str) -> Any:
-        return self.settings.get("session_" + name)
 
     @property
     def folders(self) -> List[str]:

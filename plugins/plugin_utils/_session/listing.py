@@ -9,7 +9,7 @@ import base64
 import hashlib
 import os
 from pathlib import Path
-from typing import List
+from typing import List, Sequence, Tuple
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
@@ -23,7 +23,8 @@ from .._hosts.files import location, nice, write
 from .._hosts.steps import STORE_POLICY, STORE_USAGE
 from .._output.lists import WIDTH, list_lines
 from .._output.page import MONTH, page_of
-from .._variables.request_variables import checked_variables
+from .._settings.settings import Settings
+from .._variables.request_variables import checked_settings
 from .reports import collect_reports, read_list, write_metrics
 from .session_file import session_file
 
@@ -36,58 +37,58 @@ _POLICY = "default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none';
 def sessions(play: Play, given: Json) -> Json:
     """The list of sessions, as lines in the format of C(sessions_format), and as the files that the variables name."""
     with play.phase("check"):
-        settings = checked_variables(play.action, play.task_vars, LIST)["variables"]
-    if settings["sessions_format"] == "file":
+        settings = checked_settings(play.action, play.task_vars, LIST)
+    if settings.sessions_format == "file":
         text = session_file(
             play, str(given.get("name") or play.value("session_name")), str(given.get("owner") or play.owner)
         )
         return {"changed": False, "file": text, "lines": text.splitlines()}
-    is_page = settings["sessions_format"] == "html"
+    is_page = settings.sessions_format == "html"
     wanted = {
         "name": play.value("session_name") or None,
-        "ended": settings["session_ended_too"],
-        "state": settings["sessions_state"] or None,
-        "limit": settings["sessions_limit"],
+        "ended": settings.ended_too,
+        "state": settings.sessions_state or None,
+        "limit": settings.sessions_limit,
         "samples": MONTH if is_page else 0,
     }
     agents = given.get("agents") or collect_reports(play, measure=True).agents
     wanted = {**wanted, **given}
     result = read_list(play, agents, wanted, str(given.get("owner") or play.owner))
     document = nice({name: result[name] for name in _LISTED if name in result})
-    has_changed = bool(settings["sessions_file"]) and write(
-        settings["sessions_file"], document + "\n", 0o600, check=play.check
+    has_changed = bool(settings.sessions_file) and write(
+        settings.sessions_file, document + "\n", 0o600, check=play.check
     )
-    if settings["sessions_metrics"]:
-        has_changed = write_metrics(play, settings["sessions_metrics"], agents) or has_changed
+    if settings.sessions_metrics:
+        has_changed = write_metrics(play, settings.sessions_metrics, agents) or has_changed
     if is_page:
-        page = location(settings["sessions_page"])
+        page = location(settings.sessions_page)
         has_changed = write(page, sessions_page(page_of(result)), 0o644, check=play.check) or has_changed
         lines = [] if play.check else [f"The page is in {page}."]
-    elif settings["sessions_format"] == "json":
+    elif settings.sessions_format == "json":
         lines = document.splitlines()
     else:
-        lines = list_lines(result, str(wanted["name"] or ""), settings["sessions_columns"], _width())
+        lines = list_lines(result, str(wanted["name"] or ""), settings.sessions_columns, _width())
     return {**result, "changed": has_changed, "lines": lines}
 
 
-def newest_row(play: Play) -> Json:
-    """The newest session of the name that the variables of C(logs) have, with those variables as C(settings)."""
+def newest_row(play: Play) -> Tuple[Json, Settings]:
+    """The newest session of the name that the variables of C(logs) have, and the settings among those variables."""
     with play.phase("check"):
-        settings = checked_variables(play.action, play.task_vars, LOGS)["variables"]
+        settings = checked_settings(play.action, play.task_vars, LOGS)
     name = str(play.value("session_name"))
     agents = collect_reports(play).agents
     result = read_list(play, agents, {"name": name, "ended": True, "logs": True}, play.owner)
     session = newest_session(result["sessions"], name, play.owner)
-    check_containers(session, settings["session_logs_containers"])
-    return {"session": session, "settings": settings}
+    check_containers(session, settings.logs_containers)
+    return session, settings
 
 
 def list_policy(play: Play, given: Json) -> Json:
     """The policy of the site, as lines in the format of C(policy_format)."""
     with play.phase("check"):
-        settings = checked_variables(play.action, play.task_vars, POLICY)["variables"]
+        settings = checked_settings(play.action, play.task_vars, POLICY)
     result = play.on_head(STORE_POLICY(agents=given.get("agents") or collect_reports(play).agents))
-    if settings["policy_format"] == "json":
+    if settings.policy_format == "json":
         result["lines"] = nice({name: result[name] for name in ("policy", "owners")}).splitlines()
     return result
 
@@ -95,14 +96,14 @@ def list_policy(play: Play, given: Json) -> Json:
 def list_usage(play: Play, given: Json) -> Json:
     """Return what owners have used in C(usage_month), as lines in the format of C(usage_format), or in the file of C(usage_file)."""
     with play.phase("check"):
-        settings = checked_variables(play.action, play.task_vars, USAGE)["variables"]
-    asked = STORE_USAGE(owner=given.get("owner") or play.owner or None, month=settings["usage_month"] or None)
+        settings = checked_settings(play.action, play.task_vars, USAGE)
+    asked = STORE_USAGE(owner=given.get("owner") or play.owner or None, month=settings.usage_month or None)
     result = play.on_head(asked)
     csv = str(result["csv"])
     texts = {"table": "\n".join(result["lines"]), "csv": csv, "json": nice(result["usage"])}
-    text = texts[settings["usage_format"]]
-    if settings["usage_file"]:
-        return {**result, "changed": write(settings["usage_file"], text, 0o600, check=play.check), "lines": []}
+    text = texts[settings.usage_format]
+    if settings.usage_file:
+        return {**result, "changed": write(settings.usage_file, text, 0o600, check=play.check), "lines": []}
     return {**result, "lines": text.splitlines()}
 
 
@@ -114,7 +115,7 @@ def newest_session(found: List[Json], name: str, owner: object) -> Json:
     return found[-1]
 
 
-def check_containers(session: Json, hostnames: List[str]) -> None:
+def check_containers(session: Json, hostnames: Sequence[str]) -> None:
     """Raise an InputError if the session lacks any of these containers."""
     known = list(dict.fromkeys(entry["hostname"] for entry in [*session["containers"], *session["logs"]]))
     unknown = [hostname for hostname in hostnames if hostname not in known]

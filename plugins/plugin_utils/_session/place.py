@@ -18,7 +18,6 @@ from ...module_utils._shared.documents.decision import Decision
 from ...module_utils._shared.documents.plan import Plan
 from ...module_utils._shared.errors import ComputeError, PendingError, StateError
 from ...module_utils._shared.planning.plan import with_user_environment
-from ...module_utils._shared.planning.request import Request
 from ...module_utils._shared.planning.secret_rules import SECRETS
 from ...module_utils._shared.text.summaries import summary
 from ...module_utils._shared.waiting import deadline_in, wait_until
@@ -75,26 +74,26 @@ def place_session(play: Play, asked: LaunchSpec, reports: Reports, avoided: Excl
 def _refuse_pending(play: Play, asked: LaunchSpec, decision: Decision) -> None:
     """Raise PendingError if the session waits, and the command is to fail then. The session stays in the queue."""
     seconds = _patience(play, asked)
-    if decision.outcome != "pending" or asked.queued or not (seconds or asked.setting("fail_when_pending")):
+    if decision.outcome != "pending" or asked.queued or not (seconds or asked.settings.fail_when_pending):
         return
     still = f"still PENDING after {seconds:g} s" if seconds else "PENDING"
     raise PendingError(f"Session {decision.session.name} is {still}: {decision.reason}.")
 
 
 def _patience(play: Play, asked: LaunchSpec) -> float:
-    return 0.0 if play.check or asked.queued else float(asked.setting("wait") or 0)
+    return 0.0 if play.check or asked.queued else asked.settings.wait
 
 
 def _options(asked: LaunchSpec, reports: Reports) -> Json:
-    lease = lease_seconds(asked.request, reports.statuses, int(asked.setting("launch_timeout")))
+    lease = lease_seconds(asked.request, reports.statuses, asked.settings.launch_timeout)
     return {
         "request": asked.request.to_json(),
-        "queue_policy": asked.setting("queue_policy"),
-        "queue_age_bound": asked.setting("queue_age_bound"),
+        "queue_policy": asked.settings.queue_policy,
+        "queue_age_bound": asked.settings.queue_age_bound,
         "lease": lease,
         "holder": lease_owner(),
-        **({"refuse_impossible": True} if asked.setting("refuse_impossible") else {}),
-        **({"policy": "required"} if asked.setting("policy") == "required" else {}),
+        **({"refuse_impossible": True} if asked.settings.refuse_impossible else {}),
+        **({"policy": "required"} if asked.settings.policy == "required" else {}),
         **({"relocates": True} if asked.relocates else {}),
         **({"before": [request.to_json() for request in asked.before]} if asked.before else {}),
     }
@@ -113,7 +112,7 @@ def _with_variables_of_now(play: Play, asked: LaunchSpec, kept: KeptRequests) ->
     files = kept.files(asked.queued) if asked.queued else secret_files(request.secrets, secrets)
     read_secrets(request.secrets, secrets, play.action._loader, files)
     given = _given_now(play) if asked.takes_variables else {}
-    return replace(asked, request=Request.from_json({**request.to_json(), **given})), files
+    return replace(asked, request=replace(request, **given)), files
 
 
 def _given_now(play: Play) -> Dict[str, Any]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Iterator, List, Sequence
 
 from ...module_utils._head.session_view import finished_sessions, sessions_to_repair
@@ -22,7 +23,8 @@ from .._hosts import notification
 from .._hosts.conductor import Play
 from .._hosts.holder import has_exited, lease_owner, login
 from .._hosts.steps import QUEUE_BEGIN, QUEUE_DECIDE, QUEUE_END, QUEUE_MAINTAIN
-from .._variables.request_variables import checked_variables
+from .._settings.settings import Settings
+from .._variables.request_variables import checked_settings
 from .launch import launch
 from .launch_spec import LaunchSpec
 from .losses import clean_up, fence_nodes
@@ -33,7 +35,7 @@ from .terminate import remove, terminate
 
 def make_pass(play: Play) -> bool:
     """Go through the queue once; whether any session changed. SessionError for all that failed, which keep no others from a turn."""
-    settings = checked_variables(play.action, play.task_vars, SCHEDULE)["variables"]
+    settings = checked_settings(play.action, play.task_vars, SCHEDULE)
     one = _Pass(play, settings, follows=False)
     one.make()
     return one.has_changed
@@ -46,8 +48,8 @@ def follow_up(play: Play) -> None:
     end.
     """
     try:
-        settings = checked_variables(play.action, play.task_vars, SCHEDULE)["variables"]
-        _Pass(play, {**settings, "session_wait_result": False}, follows=True).make()
+        settings = checked_settings(play.action, play.task_vars, SCHEDULE)
+        _Pass(play, replace(settings, wait_result=False), follows=True).make()
     except ComputeError as error:
         play.show([f"The pass over the queue was not complete: {error.message}"])
 
@@ -55,7 +57,7 @@ def follow_up(play: Play) -> None:
 class _Pass:
     """``follows``: the command line is about a session that has ended, not about those of the queue."""
 
-    def __init__(self, play: Play, settings: Json, *, follows: bool) -> None:
+    def __init__(self, play: Play, settings: Settings, *, follows: bool) -> None:
         self._play = play
         self._settings = settings
         self._follows = follows
@@ -81,7 +83,7 @@ class _Pass:
 
     def _begun(self) -> Json:
         """Begin the pass. The pass of a controller that has certainly ended is taken over."""
-        lease = int(self._settings["session_launch_timeout"])
+        lease = self._settings.launch_timeout
 
         def begin(*, takeover: bool) -> Json:
             call = QUEUE_BEGIN(owner=self._owner, holder=lease_owner(), lease=lease, takeover=takeover)
@@ -98,9 +100,9 @@ class _Pass:
             holder=lease_owner(),
             agents=agents,
             tried=tried,
-            queue_policy=self._settings["session_queue_policy"],
-            queue_age_bound=self._settings["session_queue_age_bound"],
-            lease=self._settings["session_launch_timeout"],
+            queue_policy=self._settings.queue_policy,
+            queue_age_bound=self._settings.queue_age_bound,
+            lease=self._settings.launch_timeout,
         )
         with self._play.phase("place"):
             decided = self._play.on_head(call)
@@ -119,7 +121,7 @@ class _Pass:
         # If a session that has ended by itself has also lost an agent, its own end is the reason.
         for session in {session["id"]: session for session in finished}.values():
             with self._keeping_failure():
-                lease = int(self._settings["session_launch_timeout"])
+                lease = self._settings.launch_timeout
                 why = LOST + session["reason"] if "action" in session else ""
                 self._recent.note_use_by(session)
                 names = (session["name"], session["owner"])
@@ -155,7 +157,7 @@ class _Pass:
             if loss["action"] != RELOCATE or loss["id"] not in by_id or self._play.check:
                 continue
             try:
-                fence_nodes(self._play, reports, loss, unfenced=bool(self._settings["session_relocate_unfenced"]))
+                fence_nodes(self._play, reports, loss, unfenced=self._settings.relocate_unfenced)
                 found.append({**by_id[loss["id"]], "relocates": True})
             except ComputeError as error:
                 self._play.show([f"Session {loss['name']} was {UNMOVED}{error.message}"])
@@ -183,7 +185,7 @@ class _Pass:
 
     def _write_metrics(self) -> None:
         """Write what the pass leaves behind. A command about another session does not write it: that user may not be permitted to."""
-        path = "" if self._follows else str(self._settings["sessions_metrics"])
+        path = "" if self._follows else self._settings.sessions_metrics
         if path:
             agents = collect_reports(self._play, measure=True).agents
             self.has_changed = write_metrics(self._play, path, agents) or self.has_changed
@@ -198,8 +200,8 @@ class _Pass:
         maintain = QUEUE_MAINTAIN(
             owner=self._owner,
             agents=reports.agents,
-            keep_days=self._settings["session_keep_days"],
-            keep_logs=self._settings["session_keep_logs"],
+            keep_days=self._settings.keep_days,
+            keep_logs=self._settings.keep_logs,
             **folders.option(),
         )
         with play.phase("upkeep"):
@@ -229,7 +231,7 @@ class _Pass:
     def _launch(self, session: Json) -> None:
         """Launch a session that waits, or repair one that runs: it keeps running, and the next pass tries again."""
         request = Request.from_json(session["request"])
-        settings = {**self._settings, "session_wait": 0, "session_fail_when_pending": False}
+        settings = replace(self._settings, wait=0, fail_when_pending=False)
         moves = bool(session.get("relocates"))
         asked = LaunchSpec(
             request, settings, queued=str(session["id"]), takes_variables=not self._follows, relocates=moves

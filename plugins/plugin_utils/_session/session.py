@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import List, Mapping
+from typing import List, Mapping, Sequence
 
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents import validation
@@ -16,12 +16,13 @@ from ...module_utils._shared.errors import ComputeError, InputError, SessionErro
 from ...module_utils._shared.planning import catalogue
 from ...module_utils._shared.planning.allocation import checked_folders
 from ...module_utils._shared.planning.request import Request
-from ...module_utils._shared.planning.variable import LAUNCH, RESTART, SCHEDULE, TERMINATE
+from ...module_utils._shared.planning.rules import is_name_pattern
+from ...module_utils._shared.planning.variable import RESTART, SCHEDULE, TERMINATE
 from ...module_utils._shared.text.summaries import plan_to_read
 from .._client.session_dir import DOCUMENT, Artifacts
 from .._hosts.conductor import Play
 from .._variables.request_export import variables_of
-from .._variables.request_variables import checked_variables
+from .._variables.request_variables import LaunchVariables, checked_settings, launch_variables
 from .apps import restart_apps
 from .devcontainer import of_devcontainer
 from .launch import LaunchResult, launch
@@ -45,14 +46,14 @@ def launch_session(play: Play, *, prepares: bool, checks: Json) -> Json:
     """
     other = of_devcontainer(play) or like(play)
     with play.phase("check"):
-        found = checked_variables(play.action, play.task_vars, LAUNCH, other)
-    requests = [Request.from_json(request) for request in found["requests"]]
-    queued, is_resize = "", bool(found["variables"]["session_scale"])
+        found = launch_variables(play.action, play.task_vars, other)
+    requests, queued, is_resize = list(found.requests), "", found.settings.scale
     if is_resize:
         again, queued = asked_again(play, requests[0].name, requests[0].size)
-        requests, found["paths"] = [again], checked_folders(again)
+        requests = [again]
     recent = RecentReports(play, [request.name for request in requests])
-    reports = recent.of(requests[0].image, found["paths"])
+    paths = checked_folders(requests[0])
+    reports = recent.of(requests[0].image, paths)
     result = {"changed": False, "unprepared": False, "names": [request.name for request in requests]}
     bare = _bare(play, found, reports) if prepares else []
     if bare:
@@ -64,10 +65,10 @@ def launch_session(play: Play, *, prepares: bool, checks: Json) -> Json:
     unfit = _unfit(play, checks)
     launched: List[LaunchResult] = []
     for number, request in enumerate(requests):
-        asked = LaunchSpec(request, found["variables"], queued, unfit, not is_resize, is_resize)
+        asked = LaunchSpec(request, found.settings, queued, unfit, not is_resize, is_resize)
         # Nothing of them is recorded.
         asked = replace(asked, before=tuple(requests[:number])) if play.check else asked
-        launched.append(launch(play, asked, recent.of(request.image, found["paths"])))
+        launched.append(launch(play, asked, recent.of(request.image, paths)))
         launched[-1].note_in(recent)
     return {
         **result,
@@ -75,7 +76,7 @@ def launch_session(play: Play, *, prepares: bool, checks: Json) -> Json:
         "sessions": [one.placed.decision.session.data for one in launched],
         **_document(play, launched[0]),
         **_planned(play, launched),
-        **_differences(play, launched, found["origins"]),
+        **_differences(play, launched, found.origins),
     }
 
 
@@ -89,24 +90,24 @@ def _document(play: Play, launched: LaunchResult) -> Json:
     return {"session": validation.session_document(content, path).to_json()} if content else {}
 
 
-def _bare(play: Play, found: Json, reports: Reports) -> List[str]:
+def _bare(play: Play, found: LaunchVariables, reports: Reports) -> List[str]:
     """The hosts that a launch makes agents first, if no host is one yet. Check mode makes none, and has no plan then."""
-    if not play.check or not found["variables"]["session_provision"] or reports.reachable:
+    if not play.check or not found.settings.provision or reports.reachable:
         return []
     return [host for host, lacking in reports.lacks.items() if lacking]
 
 
-def _to_prepare(play: Play, found: Json, request: Request, reports: Reports) -> Json:
+def _to_prepare(play: Play, found: LaunchVariables, request: Request, reports: Reports) -> Json:
     """Return what the playbook prepares before a launch; nothing in check mode, or if the user does not want it."""
-    settings, lacks = found["variables"], reports.lacks
-    if play.check or not settings["session_provision"]:
+    lacks = reports.lacks
+    if play.check or not found.settings.provision:
         lacks = {}
     has_image = any((report.get("image") or {}).get("present") for report in reports.agents)
     return {
         "provision": [host for host, lacking in lacks.items() if "agent" in lacking],
         "environment": catalogue.built_by(request.image) if any(lacks.values()) and not has_image else "",
-        "preflight": bool(settings["session_preflight"]) and not play.check,
-        "last_check": found["last_check"],
+        "preflight": found.settings.preflight and not play.check,
+        "last_check": found.last_check,
     }
 
 
@@ -157,10 +158,10 @@ def _difference(placed: Launch, plan: Plan, origins: Mapping[str, str]) -> List[
 def terminate_session(play: Play) -> Json:
     """End the session of the variable C(session_name), or all that match it."""
     with play.phase("check"):
-        found = checked_variables(play.action, play.task_vars, TERMINATE)
-    name, lease = str(play.value("session_name")), int(found["variables"]["session_launch_timeout"])
-    if found["is_pattern"]:
-        ended = terminate_matching(play, name, many=bool(found["variables"]["session_many"]), lease=lease)
+        settings = checked_settings(play.action, play.task_vars, TERMINATE)
+    name, lease = str(play.value("session_name")), settings.launch_timeout
+    if is_name_pattern(name):
+        ended = terminate_matching(play, name, many=settings.many, lease=lease)
     else:
         ended = [terminate(play, name, play.owner, lease)]
         play.show([ended[0].summary])
@@ -174,13 +175,13 @@ def terminate_session(play: Play) -> Json:
 def restart(play: Play) -> Json:
     """Restart C(session_restart_containers), which may be all, or the app C(session_restart_app). Raises SessionError."""
     with play.phase("check"):
-        wanted = checked_variables(play.action, play.task_vars, RESTART)["variables"]
-        settings = checked_variables(play.action, play.task_vars, SCHEDULE)["variables"]
-    name, app = str(play.value("session_name")), str(wanted["session_restart_app"])
+        wanted = checked_settings(play.action, play.task_vars, RESTART)
+        settings = checked_settings(play.action, play.task_vars, SCHEDULE)
+    name, app = str(play.value("session_name")), wanted.restart_app
     found = running_session(play)
     if not app and found["on_failure"] == "terminate":
         raise InputError("session_name", name, _ENDS)
-    settings = {**settings, "session_wait": 0, "session_wait_result": False}
+    settings = replace(settings, wait_result=False)
     asked = LaunchSpec(found["request"], settings, queued=str(found["id"]), takes_variables=False, is_silent=True)
     # What does not run is repaired first: the restart is then about containers that run.
     launched = _repaired(play, asked)
@@ -191,11 +192,11 @@ def restart(play: Play) -> Json:
         restart_apps(play, plan, [app], asked.request.apps_timeout)
         play.show([f"Session {name}: app {app} {'would be ' if play.check else ''}restarted"])
     else:
-        launched = _restarted(play, asked, plan, list(wanted["session_restart_containers"])) or launched
+        launched = _restarted(play, asked, plan, wanted.restart_containers) or launched
     return {"changed": True, "sessions": [launched.placed.decision.session.data]}
 
 
-def _restarted(play: Play, asked: LaunchSpec, plan: Plan, hostnames: List[str]) -> LaunchResult | None:
+def _restarted(play: Play, asked: LaunchSpec, plan: Plan, hostnames: Sequence[str]) -> LaunchResult | None:
     """Stop the containers, all without names, and repair the session. In check mode, the containers are only named."""
     known = [container.hostname for container in plan.containers]
     unknown = [hostname for hostname in hostnames if hostname not in known]

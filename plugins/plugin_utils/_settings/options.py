@@ -28,7 +28,6 @@ from ...module_utils._shared.planning.variable import (
     SCHEDULE,
     TERMINATE,
     Variable,
-    choice,
 )
 from .settings import read_by
 
@@ -116,12 +115,16 @@ def _check_checks(variable: str, value: Any) -> Json:
     return dict(value)
 
 
-_STATE = choice(
+_STATES = ("present", "absent", "restarted")
+_STATE = Variable(
     "state",
-    ("present", "absent", "restarted"),
+    "str",
+    "present",
     "V(present) launches sessions, repairs them, or changes the size of a session that runs. A session that does not fit waits in the "
     "queue. V(absent) ends sessions. What waits is then launched if it fits. V(restarted) restarts containers or an app of a running "
     "session.",
+    value_rules.one_of(*_STATES),
+    choices=_STATES,
     prefix="",
 )
 _PREPARED = Variable(

@@ -6,23 +6,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Tuple
+from dataclasses import dataclass, replace
+from typing import Any, Dict, Tuple, TypeVar
 
 from ...module_utils._shared import value_rules
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents.declaration import declared, declared_choice, declared_names, declared_text
 from ...module_utils._shared.errors import InputError
-from ...module_utils._shared.planning.variable import (
-    CHECK,
-    EVERY,
-    LIST,
-    POLICY,
-    SCHEDULE,
-    USAGE,
-    Variable,
-    choice,
-    describe_variable,
-    names,
-)
+from ...module_utils._shared.planning.variable import CHECK, EVERY, LIST, POLICY, SCHEDULE, USAGE
 
 # build_environments.yml passes it on to the role `image`, which checks it.
 ENVIRONMENTS_TO_BUILD = "environments"
@@ -37,7 +27,7 @@ COLUMNS = (
     *("started", "end", "result", "agents", "folders", "apps", "reason"),
 )
 ALL_COLUMNS = "all"
-_OF_LIST: Dict[str, Any] = {"prefix": "sessions_", "read_by": (LIST,)}
+_OF_LIST: Dict[str, Any] = {"prefix": "", "read_by": (LIST,)}
 
 
 def _check_columns(variable: str, value: Any) -> Any:
@@ -61,101 +51,101 @@ def _check_month(variable: str, value: Any) -> str:
     return value
 
 
-PLAYBOOK_SETTINGS: Tuple[Variable, ...] = (
-    names(
-        "ignored_variables",
+@dataclass(frozen=True)
+class PlaybookSettings:
+    """The format of lists and checks, and the files that they write."""
+
+    ignored_variables: Tuple[str, ...] = declared_names(
         "Names of variables of other software that look like a misspelled variable of this collection.",
         value_rules.check_names,
         read_by=EVERY,
-    ),
-    choice(
-        "format",
+    )
+    sessions_format: str = declared_choice(
         ("table", "json", "html", "file"),
         "V(table), V(json) for programs, V(html) for a page, or V(file) for the request of the session O(session_name) as a session "
         "file.",
         **_OF_LIST,
-    ),
-    names(
-        "columns",
+    )
+    sessions_columns: Tuple[str, ...] = declared_names(
         "Columns of the table of sessions, or V([all]). If empty, the usual ones.",
         _check_columns,
         **_OF_LIST,
-    ),
-    describe_variable(
-        "page",
+    )
+    sessions_page: str = declared_text(
         "File on the controller for the page that O(sessions_format=html) writes.",
         value_rules.check_path,
         path=True,
         default="sessions.html",
         **_OF_LIST,
-    ),
-    describe_variable(
-        "file",
+    )
+    sessions_file: str = declared_text(
         "File on the controller that also gets sessions, owners and agents as JSON, with mode 0600. Empty for none.",
         value_rules.check_path,
         path=True,
         **_OF_LIST,
-    ),
-    describe_variable(
-        "metrics",
+    )
+    sessions_metrics: str = declared_text(
         "File on the controller that gets metrics of the agents and of the sessions of all owners, in OpenMetrics format, with mode "
         "0644. Empty for none.",
         value_rules.check_path,
         path=True,
-        prefix="sessions_",
+        prefix="",
         read_by=(LIST, SCHEDULE),
-    ),
-    describe_variable(
-        "state",
+    )
+    sessions_state: str = declared_text(
         "V(running) for sessions that have not ended, V(finished) for those that were terminated or ended by themselves, V(other) "
         "for those that failed to launch or were canceled. If empty, all that have not ended.",
         _check_state,
         **_OF_LIST,
-    ),
-    Variable(
-        "limit",
+    )
+    sessions_limit: int | None = declared(
         "int",
         None,
         "Number of ended sessions to list, the newest ones; V(0) for all. By default 200 for people, all as JSON or in a file.",
         lambda variable, value: None if value is None else value_rules.check_whole(variable, value, 0, _MOST),
         **_OF_LIST,
-    ),
-    choice("format", ("table", "json"), "V(table), or V(json) for programs.", prefix="policy_", read_by=(POLICY,)),
-    choice("format", ("table", "csv", "json"), "V(table), V(csv) or V(json).", prefix="usage_", read_by=(USAGE,)),
-    describe_variable(
-        "month",
+    )
+    policy_format: str = declared_choice(
+        ("table", "json"), "V(table), or V(json) for programs.", prefix="", read_by=(POLICY,)
+    )
+    usage_format: str = declared_choice(
+        ("table", "csv", "json"), "V(table), V(csv) or V(json).", prefix="", read_by=(USAGE,)
+    )
+    usage_month: str = declared_text(
         "Show this month of UTC only, as in V(2026-11). If empty, all months.",
         _check_month,
-        prefix="usage_",
+        prefix="",
         read_by=(USAGE,),
-    ),
-    describe_variable(
-        "file",
+    )
+    usage_file: str = declared_text(
         "File on the controller to write to, with mode 0600, instead of the output.",
         value_rules.check_path,
         path=True,
-        prefix="usage_",
+        prefix="",
         read_by=(USAGE,),
-    ),
-    choice("format", ("table", "json"), "V(table), or V(json) for programs.", prefix="check_", read_by=(CHECK,)),
-    describe_variable(
-        "file",
+    )
+    check_format: str = declared_choice(
+        ("table", "json"), "V(table), or V(json) for programs.", prefix="", read_by=(CHECK,)
+    )
+    check_file: str = declared_text(
         "File on the controller that also gets the findings as JSON. Empty for none.",
         value_rules.check_path,
         path=True,
-        prefix="check_",
+        prefix="",
         read_by=(CHECK,),
-    ),
-)
+    )
 
 
-def resolved_settings(settings: Json) -> Json:
+Settings = TypeVar("Settings", bound=PlaybookSettings)
+
+
+def resolved_settings(settings: Settings) -> Settings:
     """The settings of a list with the default of C(sessions_limit), which depends on the others.
 
-    >>> resolved_settings({"sessions_format": "json", "sessions_file": "", "sessions_limit": None})["sessions_limit"]
+    >>> resolved_settings(PlaybookSettings(sessions_format="json")).sessions_limit
     0
     """
-    if settings["sessions_limit"] is not None:
+    if settings.sessions_limit is not None:
         return settings
-    is_for_programs = settings["sessions_format"] == "json" or settings["sessions_file"]
-    return {**settings, "sessions_limit": 0 if is_for_programs else _SHOWN}
+    is_for_programs = settings.sessions_format == "json" or settings.sessions_file
+    return replace(settings, sessions_limit=0 if is_for_programs else _SHOWN)

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from typing import Any, ClassVar, Mapping, Sequence
+from typing import ClassVar, Sequence
 
 from ...module_utils._shared.codec import Json
 from .._client import answers
 from .._client.shell import Shell
 from .._hosts.action import ComputeAction
 from .._hosts.transfer_watch import TERMINAL
-from .request_variables import checked_variables
+from .._settings.access import Scope
+from .._settings.settings import Settings
+from .request_variables import checked_settings
 
 
 class AccessAction(ComputeAction):
@@ -22,19 +24,18 @@ class AccessAction(ComputeAction):
 
     _requires_connection = False
     # The playbook whose variables are the options.
-    ENTRY_POINT: ClassVar[str]
+    PLAYBOOK: ClassVar[str]
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (the options are read with the variables)
-        settings = checked_variables(self, task_vars, self.ENTRY_POINT)["variables"]
-        prefix = f"session_{self.ENTRY_POINT}_"
-        options = {name[len(prefix) :]: value for name, value in settings.items() if name.startswith(prefix)}
-        shell = Shell(str(settings["session_artifacts"] or ""), str(self.value("session_name", task_vars)))
-        hosts = answers.chosen(shell.document, options["containers"], prefix + "containers")
+        settings = checked_settings(self, task_vars, self.PLAYBOOK)
+        scope = self.scope(settings)
+        shell = Shell(settings.artifacts, str(self.value("session_name", task_vars)))
+        hosts = answers.chosen(shell.document, scope.containers, f"session_{self.PLAYBOOK}_containers")
         begun = time.monotonic()
-        result = self.work(shell, hosts, options)
+        result = self.work(shell, hosts, settings)
         if not self._task.check_mode:
             result["duration"] = round(time.monotonic() - begun, 3)
-        return {**result, **self._failed(result)} if result["message"] and options["fail"] else result
+        return {**result, **self._failed(result)} if result["message"] and scope.fails else result
 
     def _failed(self, result: Json) -> Json:
         """The failure. With the callback of the collection, which shows its message, the lines appear before it."""
@@ -44,5 +45,9 @@ class AccessAction(ComputeAction):
         return {"failed": True, "msg": result["message"]}
 
     @abstractmethod
-    def work(self, shell: Shell, hosts: Sequence[str], options: Mapping[str, Any]) -> Json:
+    def scope(self, settings: Settings) -> Scope:
+        """The containers, and what follows a failure."""
+
+    @abstractmethod
+    def work(self, shell: Shell, hosts: Sequence[str], settings: Settings) -> Json:
         """Do the work in these containers. The result has C(message), which is empty if it succeeded, and C(lines)."""

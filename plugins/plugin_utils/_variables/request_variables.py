@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
 
 from ansible.release import __version__
@@ -19,14 +19,12 @@ from ...module_utils._shared.documents.session_json import SessionDocument
 from ...module_utils._shared.errors import ComputeError, InputError, escape_control
 from ...module_utils._shared.names import check_owner, check_session_name, random_name
 from ...module_utils._shared.planning import catalogue
-from ...module_utils._shared.planning.allocation import checked_folders
 from ...module_utils._shared.planning.app_rules import check_apps
 from ...module_utils._shared.planning.mount_rules import check_mounts, with_owner
 from ...module_utils._shared.planning.request import REQUEST_VARIABLES, Request
 from ...module_utils._shared.planning.request_checks import check_request, check_resource_group
-from ...module_utils._shared.planning.rules import is_name_pattern
 from ...module_utils._shared.planning.secret_rules import SECRETS
-from ...module_utils._shared.planning.variable import APPS, ENVIRONMENTS, LAUNCH, LIST, TERMINATE, from_text
+from ...module_utils._shared.planning.variable import APPS, ENVIRONMENTS, LAUNCH, LIST, from_text
 from .._client import last_check, shared_config
 from .._client.secret_values import plain_secrets, read_secrets
 from .._client.shell import Shell
@@ -35,68 +33,122 @@ from .._hosts.holder import login
 from .._hosts.ssh_route import addresses
 from .._settings.playbook_settings import resolved_settings
 from .._settings.session_files import extra_files
-from .._settings.settings import check_variables, read_by, with_preset
+from .._settings.settings import Settings, check_variables, read_by, with_preset
 from .devcontainer import VARIABLE as DEVCONTAINER
 from .templates import check_environment
 from .value_warnings import unexpanded_paths, windows_scripts
 
-# The entry points that need the name of a session.
+# The playbooks that need the name of a session.
 _NEEDS_NAME = next(one.required_by for one in REQUEST_VARIABLES if one.full_name == "session_name")
 
 
-def checked_variables(action: ComputeAction, task_vars: Json, entry_point: str, other: Json | None = None) -> Json:
-    """Return what a playbook reads from the options and variables of its task, in its normal form.
+@dataclass(frozen=True)
+class LaunchVariables:
+    """What a launch reads: the settings, a request for each session, where each value comes from, and the last check of the agents."""
 
-    ``other`` has variables of another session or a devcontainer.json, for those that are not given.
+    settings: Settings
+    requests: Sequence[Request]
+    origins: Mapping[str, str]
+    last_check: Json | None
+
+
+@dataclass(frozen=True)
+class AppsChange:
+    """A change of the apps of the running session with this ID. ``publish`` are the apps that get a relay in these ports."""
+
+    session: str
+    timeout: int
+    apps: Sequence[App] = ()
+    publish: Sequence[str] = ()
+    restart: Sequence[str] = ()
+    remove: Sequence[str] = ()
+    ports: str = Request.port_range
+
+    @property
+    def names_apps(self) -> bool:
+        return bool(self.apps or self.publish or self.restart or self.remove)
+
+
+def checked_settings(action: ComputeAction, task_vars: Json, playbook: str) -> Settings:
+    """Return what a playbook reads from the options and variables of its task, in its normal form.
 
     Raises InputError, which names the variable, and ComputeError for a release of Ansible that is not safe.
     """
-    check_release(__version__, jinja_version)
-    _check_leftover(load_extra_vars(action._loader))
-    given = _values(action, entry_point, task_vars)
-    values = asked = _merged(given, other or {})
-    _warn(action, windows_scripts(values))
-    _warn(action, unexpanded_paths(values))
-    if entry_point in (LAUNCH, APPS, ENVIRONMENTS):
-        table = catalogue.check_environments("session_environments", values.get("session_environments") or {})
-        if entry_point == APPS and values.get("session_name"):
-            image = str(_document_of_running(values).session.image or "")
-            values = {**values, "session_image": _environment_of_running(image, values, table)}
-        values = catalogue.with_environment(values, table)
-    if entry_point == LAUNCH and values.get("session_mounts"):
+    values = _given(action, task_vars, playbook)
+    _warn(action, values)
+    if playbook == ENVIRONMENTS:
+        values = catalogue.with_environment(values, _table(values))
+    settings = _checked(playbook, values)
+    return resolved_settings(settings) if playbook == LIST else settings
+
+
+def launch_variables(action: ComputeAction, task_vars: Json, other: Json) -> LaunchVariables:
+    """Return what a launch reads.
+
+    ``other`` has variables of another session or a devcontainer.json, for those that are not given.
+    """
+    given = _given(action, task_vars, LAUNCH)
+    asked = _merged(given, other)
+    _warn(action, asked)
+    values = catalogue.with_environment(asked, _table(asked))
+    if values.get("session_mounts"):
         owner = check_owner("session_owner", values.get("session_owner") or login())
         values["session_mounts"] = with_owner(values["session_mounts"], owner)
-    result: Json = {"changed": False, "variables": check_variables(entry_point, values)}
-    if entry_point in _NEEDS_NAME and not values.get("session_name"):
+    settings = _checked(LAUNCH, values)
+    for name in _of_typed_preset(action, settings).difference(given):
+        values.pop(name, None)
+        asked.pop(name, None)
+    return LaunchVariables(
+        settings,
+        _requests(action, values, settings, task_vars),
+        _origins(action, given, asked, values, settings),
+        _last_check(action, settings, task_vars),
+    )
+
+
+def apps_change(action: ComputeAction, task_vars: Json) -> AppsChange:
+    """Return the change of the apps of a running session that the variables ask for."""
+    values = _given(action, task_vars, APPS)
+    _warn(action, values)
+    table = _table(values)
+    if values.get("session_name"):
+        image = str(_document_of_running(values).session.image or "")
+        values = {**values, "session_image": _environment_of_running(image, values, table)}
+    values = catalogue.with_environment(values, table)
+    return _of_running_session(values, _checked(APPS, values))
+
+
+def _given(action: ComputeAction, task_vars: Json, playbook: str) -> Dict[str, Any]:
+    check_release(__version__, jinja_version)
+    _check_leftover(load_extra_vars(action._loader))
+    return _values(action, playbook, task_vars)
+
+
+def _table(values: Json) -> catalogue.Table:
+    return catalogue.check_environments("session_environments", values.get("session_environments") or {})
+
+
+def _checked(playbook: str, values: Json) -> Settings:
+    settings = check_variables(playbook, values)
+    if playbook in _NEEDS_NAME and not values.get("session_name"):
         raise InputError("session_name", "", "must be given, as in -e session_name=train; sessions.yml lists sessions")
-    if entry_point == LIST:
-        result["variables"] = resolved_settings(result["variables"])
-    if entry_point == TERMINATE:
-        result["is_pattern"] = is_name_pattern(values.get("session_name"))
-    if entry_point == APPS:
-        result.update(_of_running_session(values, bool(result["variables"]["session_apps_publish"])))
-    if entry_point == LAUNCH:
-        for name in _of_typed_preset(action, result["variables"]).difference(given):
-            values.pop(name, None)
-            asked.pop(name, None)
-        result.update(_of_launch(action, values, result["variables"], task_vars))
-        result["origins"] = _origins(action, given, asked, values, result["variables"])
-    return result
+    return settings
 
 
-def _warn(action: ComputeAction, caution: str) -> None:
-    if caution:
-        action._display.warning(escape_control(caution))
+def _warn(action: ComputeAction, values: Json) -> None:
+    for caution in (windows_scripts(values), unexpanded_paths(values)):
+        if caution:
+            action._display.warning(escape_control(caution))
 
 
-def _of_typed_preset(action: ComputeAction, settings: Json) -> Set[str]:
+def _of_typed_preset(action: ComputeAction, settings: Settings) -> Set[str]:
     """The variables of a preset that this command names: they take precedence over those of another session."""
     if "session_preset" not in {*action.given, *extra_files(action._loader)}:
         return set()
-    return set(with_preset({}, settings["session_preset"], settings["session_presets"]))
+    return set(with_preset({}, settings.preset, settings.presets))
 
 
-def _origins(action: ComputeAction, given: Json, asked: Json, values: Json, settings: Json) -> Dict[str, str]:
+def _origins(action: ComputeAction, given: Json, asked: Json, values: Json, settings: Settings) -> Dict[str, str]:
     """Where each value of a launch comes from, by full name.
 
     ``asked`` are the given values, completed from another session or a devcontainer.json, and ``values`` those with an environment.
@@ -112,28 +164,24 @@ def _origins(action: ComputeAction, given: Json, asked: Json, values: Json, sett
     for name in ("session_image", "session_command", "session_environment"):
         if values.get(name) != asked.get(name):
             found[name] = ", ".join([*filter(None, [found.get(name)]), f"environment {asked['session_image']}"])
-    for name in with_preset({}, settings["session_preset"], settings["session_presets"]):
-        found.setdefault(name, f"preset {settings['session_preset']}")
+    for name in with_preset({}, settings.preset, settings.presets):
+        found.setdefault(name, f"preset {settings.preset}")
     return found
 
 
-def _of_launch(action: ComputeAction, values: Json, settings: Json, task_vars: Json) -> Json:
-    """The requests of a launch, what its reports are about, and what can be prepared for it."""
-    values = with_preset(values, settings["session_preset"], settings["session_presets"])
+def _requests(action: ComputeAction, values: Json, settings: Settings, task_vars: Json) -> List[Request]:
+    """The requests of a launch, whose agents exist and whose secrets can be read."""
+    values = with_preset(values, settings.preset, settings.presets)
     is_given = all(values.get(name) not in (None, "") for name in ("session_name", "session_cluster_size"))
-    if settings["session_scale"] and (not is_given or int(settings["session_count"]) != 1):
+    if settings.scale and (not is_given or settings.count != 1):
         raise InputError(
             "session_scale", True, "needs the session_name of one session that runs, and session_cluster_size"
         )
     values["session_resource_group"] = _chosen_group(values, _groups(task_vars))
-    requests = make_requests(values, int(settings["session_count"]))
+    requests = make_requests(values, settings.count)
     _check_agents(requests[0], [str(host) for host in task_vars.get("ansible_play_hosts_all") or []])
     read_secrets(requests[0].secrets, values.get(SECRETS), action._loader)
-    return {
-        "requests": [request.to_json() for request in requests],
-        "last_check": _last_check(action, settings, task_vars),
-        "paths": checked_folders(requests[0]),
-    }
+    return requests
 
 
 def _groups(task_vars: Json) -> List[str]:
@@ -146,9 +194,9 @@ def _groups(task_vars: Json) -> List[str]:
     return list(dict.fromkeys(str(group).strip() for group in found))
 
 
-def _values(action: ComputeAction, entry_point: str, task_vars: Json) -> Dict[str, Any]:
+def _values(action: ComputeAction, playbook: str, task_vars: Json) -> Dict[str, Any]:
     """The options and the variables of the task, by full name; those that are not set are left out."""
-    names = [variable.full_name for variable in read_by(entry_point)]
+    names = [variable.full_name for variable in read_by(playbook)]
     found = {name: action.value(name, task_vars) for name in names if name in action.given or name in task_vars}
     values = {name: from_text(name, value) for name, value in found.items()}
     return {name: plain_secrets(value) if name == SECRETS else value for name, value in values.items()}
@@ -180,7 +228,7 @@ def _environment_of_running(image: str, values: Json, table: catalogue.Table) ->
     return given if given in own else next(iter(own), image)
 
 
-def _of_running_session(values: Json, wants_relays: bool) -> Json:
+def _of_running_session(values: Json, settings: Settings) -> AppsChange:
     """Where main1 of a running session is, and the apps to start, in their normal form."""
     document = _document_of_running(values)
     apps = check_apps("session_apps", values.get("session_apps") or [])
@@ -189,14 +237,11 @@ def _of_running_session(values: Json, wants_relays: bool) -> Json:
             raise InputError(
                 "session_apps", app.name, "needs a command: the ports of a session are published at its launch"
             )
-    seconds = int(values.get("session_apps_timeout") or Request("name", "owner").apps_timeout)
-    return {
-        "session": document.session.id,
-        "apps": [asdict(app) for app in apps],
-        "publish": _unpublished(document, apps) if wants_relays else [],
-        "ports": str(values.get("session_port_range") or Request("name", "owner").port_range),
-        "apps_timeout": seconds,
-    }
+    seconds = int(values.get("session_apps_timeout") or Request.apps_timeout)
+    publish = _unpublished(document, apps) if settings.apps_publish else []
+    ports = str(values.get("session_port_range") or Request.port_range)
+    changed = (settings.apps_restart, settings.apps_remove)
+    return AppsChange(document.session.id, seconds, apps, publish, *changed, ports)
 
 
 def _unpublished(document: SessionDocument, apps: Sequence[App]) -> List[str]:
@@ -261,14 +306,12 @@ def _chosen_group(values: Json, groups: List[str]) -> Any:
     return given
 
 
-def _last_check(action: ComputeAction, settings: Json, task_vars: Json) -> Json | None:
+def _last_check(action: ComputeAction, settings: Settings, task_vars: Json) -> Json | None:
     """The last check of these agents, for a launch with a preflight; None without, or if it is missing or too old."""
-    if not settings["session_preflight"]:
+    if not settings.preflight:
         return None
     agents = addresses(task_vars, action._task)
-    return last_check.read_last_check(
-        str(settings["session_artifacts"] or ""), agents, float(settings["session_preflight_age"])
-    )
+    return last_check.read_last_check(settings.artifacts, agents, settings.preflight_age)
 
 
 def _check_agents(request: Request, inventory: List[str]) -> None:

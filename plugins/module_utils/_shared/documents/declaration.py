@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Fields of a dataclass that declare a variable of the role ``session``: a name, a default and a rule, once for all readers.
+"""Fields of a dataclass that declare a variable of the playbooks: a name, a default and a rule, once for all readers.
 
 The settings of containers and of the batch command are fields that a request and its plan have in common. What makes a container
 reads them from the plan, whose ``Session`` has the same fields.
@@ -46,7 +46,8 @@ def declared(
     metadata = {DECLARATION: attributes, **(NOT_IN_DIGEST if more.get("kept") else {})}
     if required:
         return dataclasses.field(metadata=metadata)  # pylint: disable=invalid-field-call
-    normal = rule(variable, default)
+    # An empty text means the default, so the rule is for other values.
+    normal = default if default == "" else rule(variable, default)
     if isinstance(normal, dict):
         return dataclasses.field(default_factory=normal.copy, metadata=metadata)  # pylint: disable=invalid-field-call
     return dataclasses.field(default=normal, metadata=metadata)  # pylint: disable=invalid-field-call
@@ -64,6 +65,18 @@ def declared_whole(default: int, bounds: Tuple[int, int], description: str, **mo
 def declared_flag(description: str, **more: Any) -> Any:
     """A field that declares a variable that is false by default."""
     return declared("bool", False, description, value_rules.check_boolean, **more)
+
+
+def declared_text(
+    description: str, check: value_rules.Check = value_rules.check_text, default: str = "", **more: Any
+) -> Any:
+    """A field that declares a variable with a text, which is empty by default."""
+    return declared("str", default, description, check, **more)
+
+
+def declared_names(description: str, check: value_rules.Check, **more: Any) -> Any:
+    """A field that declares a variable with a list of texts, which is empty by default."""
+    return declared("list", [], description, check, elements="str", **more)
 
 
 _DAYS = 86400

@@ -17,7 +17,7 @@ from ..names import check_environment, merged_environment
 from . import app_rules
 
 Environment = Dict[str, Any]
-Table = Dict[str, Environment]
+Table = Mapping[str, Environment]
 
 _COMMANDS: Dict[str, Dict[str, Any]] = {
     "jupyterlab": {

@@ -34,7 +34,7 @@ class Variable:
         default: as a user writes it.
         description: sentences for the reference.
         check: the rule: takes the variable's full name and the value, returns the normal form or raises InputError.
-        field: the field of ``Request`` that holds the normal form; empty if the variable is no part of a request.
+        field: the field of the dataclass that declares it, which holds the normal form.
         choices: the values that are allowed, if they are few.
         elements: the type of a list's elements.
         options: the suboptions of a dictionary, or of a list of dictionaries.
@@ -76,30 +76,11 @@ class Variable:
         return self.check(self.full_name, self.default if value in (None, "") else value)
 
 
-def choice(name: str, choices: Tuple[str, ...], description: str, **more: Any) -> Variable:
-    """A variable with few values, the first of which is the default."""
-    return Variable(name, "str", choices[0], description, value_rules.one_of(*choices), choices=choices, **more)
-
-
-def flag(name: str, description: str, **more: Any) -> Variable:
-    """A variable that is false by default."""
-    return Variable(name, "bool", False, description, value_rules.check_boolean, **more)
-
-
-def whole_number(name: str, default: int, bounds: Tuple[int, int], description: str, **more: Any) -> Variable:
-    return Variable(name, "int", default, description, value_rules.within(*bounds), **more)
-
-
 def describe_variable(
     name: str, description: str, check: Check = value_rules.check_text, default: str = "", **more: Any
 ) -> Variable:
     """A variable with a text, which is empty by default."""
     return Variable(name, "str", default, description, check, **more)
-
-
-def names(name: str, description: str, check: Check, **more: Any) -> Variable:
-    """A variable with a list of texts, which is empty by default."""
-    return Variable(name, "list", [], description, check, elements="str", **more)
 
 
 def declared_variables(dataclass_: Any) -> Tuple[Variable, ...]:

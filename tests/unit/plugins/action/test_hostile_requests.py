@@ -106,8 +106,8 @@ def request(seed: int) -> dict[str, Any]:
 def checked(values: dict[str, Any]) -> list[Request]:
     """As the first task of a launch checks it."""
     settings = check_variables("main", values)
-    values = with_preset(values, settings["session_preset"], settings["session_presets"])
-    return make_requests(values, min(int(settings["session_count"]), 2))
+    values = with_preset(values, settings.preset, settings.presets)
+    return make_requests(values, min(settings.count, 2))
 
 
 def assert_one_sentence(error: ComputeError) -> None:

@@ -34,15 +34,11 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._session.record im
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Exclusions, Reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.start import restore_files
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.terminate import terminate
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import Settings
 
 GONE = "1d5f2c9e-7c1b-4a53-8c76-2f6a1c0b9e11"
 ROW = {"id": SESSION, "name": "other", "state": "PENDING"}
-SETTINGS = {
-    "session_keep_days": 1,
-    "session_keep_logs": "1g",
-    "session_launch_timeout": 60,
-    "session_queue_policy": "backfill",
-}
+SETTINGS = Settings(keep_days=1, keep_logs=1 << 30, launch_timeout=60)
 
 
 def an_end(play: Play) -> None:

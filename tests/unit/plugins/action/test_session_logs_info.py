@@ -13,6 +13,7 @@ from ansible_collections.cluster.compute.plugins.action import session_logs_info
 from ansible_collections.cluster.compute.plugins.action.session_logs_info import _Rounds, read
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils._client.log_follower import FollowedLogs
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import Settings
 
 LOST = {"failed": True, "msg": "Connection refused."}
 
@@ -90,5 +91,6 @@ def test_all_logs_are_shown_in_rank_order_and_after_them_what_cannot_be_read(
     lost = [container("sub1", "b", "missing"), container("sub2", "b"), container("sub3", "c", "unknown")]
     kept = [{"hostname": "sub1", "state": "ended", "text": "bye"}]
     session = {"id": "uuid", "containers": [container("main1", "a"), *lost], "logs": kept}
-    asked = {"session": session, "containers": wanted, "tail": 1}
-    assert read(conducted({"logs.read": lambda agent, _query: answers[agent]}, "a", "b"), asked)["lines"] == lines
+    settings = Settings(logs_containers=tuple(wanted), logs_tail=1)
+    play = conducted({"logs.read": lambda agent, _query: answers[agent]}, "a", "b")
+    assert read(play, session, settings)["lines"] == lines

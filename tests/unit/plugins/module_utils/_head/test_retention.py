@@ -130,7 +130,7 @@ def test_the_step_removes_sessions_and_logs_and_records_a_sample(tmp_path: Path,
     old = ended(store, "old-1", DAY)
     store.close()
     kept(folder, old, 10, 1.0)
-    asked: Json = {"keep_days": 90, "keep_logs": "4g", "owner": "alice", "agents": []}
+    asked: Json = {"keep_days": 90, "keep_logs": 4 << 30, "owner": "alice", "agents": []}
     queue.maintain(Head(str(folder), check_mode), **asked)
     assert (folder / old).exists() == check_mode
     with Store.opened(str(folder), read_only=True) as after:

@@ -24,6 +24,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils._doctor import run as check
 from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.run import check_agents
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import Settings
 
 LOST = AnsibleConnectionFailure("no route\n to host")
 
@@ -252,8 +253,8 @@ def test_the_result_is_kept_except_in_check_mode(is_check_mode: bool, tmp_path: 
 
 @pytest.mark.parametrize("name", ["findings.json", ""])
 def test_a_file_that_is_written_is_a_change(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    variables = {"check_file": name and str(tmp_path / name), "check_format": "table"}
-    monkeypatch.setattr(agent_check_info, "checked_variables", lambda *_arguments: {"variables": variables})
+    settings = Settings(check_file=name and str(tmp_path / name))
+    monkeypatch.setattr(agent_check_info, "checked_settings", lambda *_arguments: settings)
     result = conduct(World(check=True), artifacts=str(tmp_path))
     assert (result["changed"], list(tmp_path.iterdir())) == (bool(name), [])
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from conducted import conducted
@@ -21,6 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.
 )
 from ansible_collections.cluster.compute.plugins.plugin_utils._client.session_dir import DOCUMENT, Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.apps import change_apps
+from ansible_collections.cluster.compute.plugins.plugin_utils._variables.request_variables import AppsChange
 
 
 def test_a_change_keeps_the_apps_that_another_command_adds_meanwhile(tmp_path: Path) -> None:
@@ -37,6 +38,6 @@ def test_a_change_keeps_the_apps_that_another_command_adds_meanwhile(tmp_path: P
         return {"changed": True, "apps": [], "relays": []}
 
     play = conducted({"apps.change": other_command}, "a", session_artifacts=str(tmp_path))
-    change_apps(play, made.session.name, {"session": made.session.id, "apps": [asdict(lab)], "deadline": 5})
+    change_apps(play, made.session.name, AppsChange(made.session.id, 5, [lab]))
     names = [one["name"] for one in json.loads(artifacts.read(DOCUMENT) or b"")["apps"]]
     assert names[-2:] == ["board", "lab"]

@@ -15,13 +15,12 @@ from samples import decision, plan, request
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import SessionError
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch import run_to_the_end
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import Launch, LaunchSpec
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import Settings
 
 
 def test_the_end_after_a_command_is_about_its_own_session(tmp_path: Path) -> None:
     """The user may have ended the session meanwhile, and launched another of the same name."""
-    asked = LaunchSpec(
-        request(command="train", on_failure="terminate"), {"session_wait_result": True, "session_launch_timeout": 600}
-    )
+    asked = LaunchSpec(request(command="train", on_failure="terminate"), Settings(wait_result=True))
     made = plan(asked.request)
     main = made.main
     gone = {"hostname": "main1", "agent": main.agent, "state": "missing", "exit_code": None, "oom_killed": False}
@@ -42,9 +41,7 @@ def test_the_end_after_a_command_is_about_its_own_session(tmp_path: Path) -> Non
 
 def test_a_result_that_another_command_has_recorded_counts(tmp_path: Path) -> None:
     """PID 1 has ended the session, and that command has removed main1 before this one has seen the exit code."""
-    asked = LaunchSpec(
-        request(command="train", terminate_when_done=True), {"session_wait_result": True, "session_launch_timeout": 600}
-    )
+    asked = LaunchSpec(request(command="train", terminate_when_done=True), Settings(wait_result=True))
     made = plan(asked.request)
     gone = {"hostname": "main1", "agent": made.main.agent, "state": "missing", "exit_code": None, "oom_killed": False}
     row = {"id": made.session.id, "name": "train", "owner": "alice", "state": "TERMINATED", "reason": "the end"}

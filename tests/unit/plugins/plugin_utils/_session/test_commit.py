@@ -20,7 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.errors imp
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.variable import COMMIT
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.conductor import StepError
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import commit as conductor
-from ansible_collections.cluster.compute.plugins.plugin_utils._variables.request_variables import checked_variables
+from ansible_collections.cluster.compute.plugins.plugin_utils._variables.request_variables import checked_settings
 
 MADE = plan(request(cluster_size=2, cluster_mode="multi-node"), "bc")
 DOCUMENT = SessionDocument.of_plan(MADE, running_row(MADE), [])
@@ -56,7 +56,7 @@ class World:
         }.get(verb, {})
 
     def commit(self) -> Json:
-        settings = checked_variables(self.play.action, self.play.task_vars, COMMIT)["variables"]
+        settings = checked_settings(self.play.action, self.play.task_vars, COMMIT)
         return conductor.commit_container(self.play, settings)
 
     def changes(self) -> list[tuple[str, str]]:

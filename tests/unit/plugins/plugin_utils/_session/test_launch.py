@@ -32,6 +32,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._session import pl
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch import launch
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import LaunchSpec
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import Settings
 
 ASKED = request(cluster_size=2, cluster_mode="multi-node")
 PLAN = plan(ASKED, "ab")
@@ -39,7 +40,7 @@ ROW = running_row(PLAN)
 FAILED = {**ROW, "state": "ERROR", "reason": "why", "launch": PLAN.session.launch}
 IMAGE = {"reference": PLAN.session.image, "present": True, "id": "1"}
 AGENTS: list[Json] = [{"name": name, "reachable": True, "image": IMAGE} for name in "ab"]
-SETTINGS = {"session_launch_timeout": 600, "session_wait": 0}
+SETTINGS = Settings()
 TAKEN = {"failed": True, "msg": "b: port 30000 is taken.", "failure": {"code": "taken"}}
 LOST = {"failed": True, "msg": "b cannot be reached.", "failure": {"code": "unreachable"}}
 

@@ -137,7 +137,7 @@ def test_the_newest_session_of_a_name() -> None:
     play = conducted(
         {"report.collect": {"agent": {"name": "a"}}, "sessions.list_all": found}, "a", session_name="train"
     )
-    assert listing.newest_row(play)["session"] == SHOWN
+    assert listing.newest_row(play)[0] == SHOWN
     [asked] = options_of(play, "sessions.list_all")
     assert (asked["name"], asked["ended"], asked["logs"]) == ("train", True, True)
 

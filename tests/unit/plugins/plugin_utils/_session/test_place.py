@@ -37,6 +37,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._session import pl
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import Launch, LaunchSpec
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.place import place_session, show_place
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Exclusions, Reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import Settings
 
 ASKED = request(cluster_size=2, environment={"A": "<% rank %>"})
 
@@ -67,8 +68,7 @@ def asking(*answers: Any, folder: Path, **more: Any) -> Any:
 def ask(
     play: Any, asked: Request = ASKED, agents: list[Json] | None = None, queued: str = "", **settings: Any
 ) -> Launch:
-    usual = {"launch_timeout": 600, "queue_policy": "backfill", "queue_age_bound": 3600, "wait": 0, **settings}
-    named = {"session_" + name: value for name, value in usual.items()}
+    named = Settings(**settings)
     return place_session(play, LaunchSpec(asked, named, queued=queued), Reports(agents or AGENTS), Exclusions())
 
 
@@ -217,8 +217,7 @@ def test_the_command_line_replaces_what_a_waiting_session_keeps(
     monkeypatch.setattr(placing, "load_extra_vars", lambda _loader: given)
     asked = request(cluster_size=2, pull="never", bootstrap_timeout=7)
     play = asking(answer("placed"), folder=tmp_path)
-    settings = {"session_launch_timeout": 600}
-    placed = place_session(play, LaunchSpec(asked, settings, takes_variables=takes), Reports(AGENTS), Exclusions())
+    placed = place_session(play, LaunchSpec(asked, takes_variables=takes), Reports(AGENTS), Exclusions())
     used = placed.asked.request
     expected = (90 if takes else asked.verify_timeout, "never", 7)
     assert (used.verify_timeout, used.pull, used.bootstrap_timeout) == expected

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_DNS, uuid5
@@ -26,6 +27,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch im
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import Launch
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.queue import follow_up, make_pass
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import Settings
 
 ROW = {
     "id": "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11",
@@ -34,16 +36,7 @@ ROW = {
     "state": "TERMINATING",
     "reason": "x",
 }
-SETTINGS = {
-    "session_launch_timeout": 600,
-    "session_keep_days": 1,
-    "session_keep_logs": "1g",
-    "session_queue_policy": "backfill",
-    "session_queue_age_bound": 60,
-    "session_wait_result": True,
-    "session_relocate_unfenced": False,
-    "sessions_metrics": "",
-}
+SETTINGS = Settings(keep_days=1, keep_logs=1 << 30, queue_age_bound=60, wait_result=True)
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +60,12 @@ def keep(*names: str) -> None:
 
 
 def passing(
-    monkeypatch: pytest.MonkeyPatch, *fails: str, names: str = "a", decided: Json | None = None, **changes: Any
+    monkeypatch: pytest.MonkeyPatch,
+    *fails: str,
+    names: str = "a",
+    decided: Json | None = None,
+    metrics: Path | str = "",
+    **changes: Any,
 ) -> Any:
     """A play whose head lets two sessions fit in the first round, on the last of the agents; launches of these names fail.
 
@@ -93,7 +91,7 @@ def passing(
     reports: list[Reports] = []
     launches: list[Any] = []
     monkeypatch.setattr(queue, "launch", launched)
-    monkeypatch.setattr(queue, "checked_variables", lambda *_arguments: {"variables": dict(SETTINGS)})
+    monkeypatch.setattr(queue, "checked_settings", lambda *_arguments: replace(SETTINGS, sessions_metrics=str(metrics)))
     script = {
         "queue": queue_pass,
         "report.collect": lambda host, _args: {"agent": {"name": host, "reachable": True}},
@@ -166,14 +164,18 @@ def test_a_pass_after_an_end_fails_nothing_and_ignores_the_command_line(monkeypa
     play = passing(monkeypatch, "late")
     follow_up(play)
     assert play.lines[-1] == "The pass over the queue was not complete: late: Session late was not launched: why."
-    assert not any(asked.takes_variables or asked.setting("wait_result") for asked in play.launches)
+    assert not any(asked.takes_variables or asked.settings.wait_result for asked in play.launches)
 
 
 def test_a_pass_writes_metrics_of_all_owners_after_its_last_launch(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(SETTINGS, "sessions_metrics", str(tmp_path / "a.prom"))
-    play = passing(monkeypatch, "late", **{"sessions.list_all": {"sessions": [], "agents": [], "time": 5.0}})
+    play = passing(
+        monkeypatch,
+        "late",
+        metrics=tmp_path / "a.prom",
+        **{"sessions.list_all": {"sessions": [], "agents": [], "time": 5.0}},
+    )
     with pytest.raises(SessionError, match=r"^late: Session late was not launched: why\.$"):
         make_pass(play)
     assert "cluster_compute_written_timestamp_seconds 5\n" in (tmp_path / "a.prom").read_text()
@@ -185,16 +187,18 @@ def test_a_pass_writes_metrics_of_all_owners_after_its_last_launch(
 def test_a_pass_whose_metrics_cannot_be_written_has_made_its_launches(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(SETTINGS, "sessions_metrics", str(tmp_path / "none/a.prom"))
-    play = passing(monkeypatch, **{"sessions.list_all": {"sessions": [], "agents": [], "time": 5.0}})
+    play = passing(
+        monkeypatch,
+        metrics=tmp_path / "none/a.prom",
+        **{"sessions.list_all": {"sessions": [], "agents": [], "time": 5.0}},
+    )
     with pytest.raises(SessionError, match=r"none/a\.prom cannot be written: No such file or directory"):
         make_pass(play)
     assert [asked.request.name for asked in play.launches] == ["late", "later"]
 
 
 def test_the_pass_after_an_end_writes_no_metrics(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(SETTINGS, "sessions_metrics", str(tmp_path / "a.prom"))
-    follow_up(passing(monkeypatch))
+    follow_up(passing(monkeypatch, metrics=tmp_path / "a.prom"))
     assert not (tmp_path / "a.prom").exists()
 
 

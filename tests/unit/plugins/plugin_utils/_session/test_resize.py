@@ -33,6 +33,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch im
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import LaunchSpec
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.resize import asked_again
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import Settings
 
 ASKED = request(cluster_size=3, cluster_mode="multi-node")
 # What another login may read of it.
@@ -42,7 +43,7 @@ ROW = {"id": PLAN.session.id, "name": "train", "owner": "alice", "state": "RUNNI
 ROW.update(changed=2.0, launch=PLAN.session.launch)
 IMAGE = {"reference": PLAN.session.image, "present": True, "id": "1"}
 AGENTS: list[Json] = [{"name": name, "reachable": True, "image": IMAGE} for name in "abc"]
-SETTINGS = {"session_launch_timeout": 600, "session_wait": 0}
+SETTINGS = Settings()
 IDS = [container.id for container in PLAN.containers]
 
 

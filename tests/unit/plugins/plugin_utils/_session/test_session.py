@@ -15,10 +15,13 @@ from samples import decision, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.conductor import StepError
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import session
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import Launch, LaunchSpec
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.session import launch_session, terminate_session
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import Settings
+from ansible_collections.cluster.compute.plugins.plugin_utils._variables.request_variables import LaunchVariables
 
 # What a host reports: it lacks the image of an environment, has it, is no agent yet, or has no connection.
 IMAGE = "cluster-compute/lab:1.0"
@@ -50,25 +53,21 @@ def _answer(host: str) -> Json:
     return {"connected": host != "s", "agent": {"name": host, **REPORTS[host]}}
 
 
+PROVISIONS = Settings(provision=True)
+
+
 def presented(
     monkeypatch: pytest.MonkeyPatch,
     hosts: str,
-    settings: Json,
+    settings: Settings,
     checks: Json | None = None,
     *,
     prepares: bool = True,
     check: bool = False,
 ) -> tuple[Json, list[str]]:
     """The result of a launch by these hosts, and the lines that it shows."""
-    variables = {"session_provision": True, "session_preflight": False, "session_scale": False, **settings}
-    asked = {
-        "requests": [request(image=IMAGE).to_json()],
-        "paths": [],
-        "variables": variables,
-        "last_check": None,
-        "origins": {},
-    }
-    monkeypatch.setattr(session, "checked_variables", lambda *_arguments: asked)
+    asked = LaunchVariables(settings, [request(image=IMAGE)], {}, None)
+    monkeypatch.setattr(session, "launch_variables", lambda *_arguments: asked)
     play = conducted({"report.collect": lambda host, _args: _answer(host)}, *hosts, check=check)
     result = launch_session(play, prepares=prepares, checks=checks or {})
     return result, play.said + play.lines
@@ -89,20 +88,18 @@ def presented(
 def test_hosts_become_agents_and_an_image_is_built_that_no_agent_has(
     hosts: str, environment: str, provision: str, monkeypatch: pytest.MonkeyPatch, launched: list[Any]
 ) -> None:
-    result, _said = presented(monkeypatch, hosts, {})
+    result, _said = presented(monkeypatch, hosts, PROVISIONS)
     is_unprepared = bool(environment or provision)
     assert (result["unprepared"], launched) == (is_unprepared, [] if is_unprepared else [{}])
     assert (result.get("environment", ""), result.get("provision", [])) == (environment, list(provision))
 
 
-@pytest.mark.parametrize(
-    "settings", [{"session_provision": False}, {"session_provision": False, "session_preflight": True}]
-)
+@pytest.mark.parametrize("settings", [Settings(), Settings(preflight=True)])
 def test_nothing_is_prepared_that_the_user_does_not_want(
-    settings: Json, monkeypatch: pytest.MonkeyPatch, launched: list[Any]
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, launched: list[Any]
 ) -> None:
     result, _said = presented(monkeypatch, "al", settings)
-    assert result["unprepared"] is bool(settings.get("session_preflight"))
+    assert result["unprepared"] is settings.preflight
     assert (result.get("provision") or [], result.get("environment") or "") == ([], "")
 
 
@@ -110,33 +107,27 @@ def test_nothing_is_prepared_that_the_user_does_not_want(
 def test_check_mode_shows_no_plan_before_a_host_is_an_agent(
     hosts: str, is_planned: bool, monkeypatch: pytest.MonkeyPatch, launched: list[Any]
 ) -> None:
-    result, shown = presented(monkeypatch, hosts, {}, check=True)
+    result, shown = presented(monkeypatch, hosts, PROVISIONS, check=True)
     line = "Not an agent yet: l. The launch sets this up first; only then is there a plan to show."
     assert (result["changed"], result["unprepared"], launched) == (True, False, [{}] if is_planned else [])
     assert shown == ([] if is_planned else [line])
 
 
-@pytest.mark.parametrize(("hosts", "settings"), [("l", {"session_provision": False}), ("s", {})])
+@pytest.mark.parametrize(("hosts", "settings"), [("l", Settings()), ("s", PROVISIONS)])
 def test_check_mode_leaves_hosts_that_no_launch_makes_agents_to_the_placement(
-    hosts: str, settings: Json, monkeypatch: pytest.MonkeyPatch, launched: list[Any]
+    hosts: str, settings: Settings, monkeypatch: pytest.MonkeyPatch, launched: list[Any]
 ) -> None:
     presented(monkeypatch, hosts, settings, check=True)
     assert launched == [{}]
 
 
-THREE = [request(image=IMAGE, name=name).to_json() for name in ("train-1", "train-2", "train-3")]
+THREE = [request(image=IMAGE, name=name) for name in ("train-1", "train-2", "train-3")]
 
 
-def play_of(monkeypatch: pytest.MonkeyPatch, requests: list[Json], **how: Any) -> Any:
+def play_of(monkeypatch: pytest.MonkeyPatch, requests: list[Request], **how: Any) -> Any:
     """A play of three agents whose variables ask for these sessions."""
-    found = {
-        "requests": requests,
-        "paths": [],
-        "variables": {"session_scale": False},
-        "last_check": None,
-        "origins": {},
-    }
-    monkeypatch.setattr(session, "checked_variables", lambda *_arguments: found)
+    found = LaunchVariables(Settings(), requests, {}, None)
+    monkeypatch.setattr(session, "launch_variables", lambda *_arguments: found)
     return conducted({"report.collect": lambda host, _args: {"agent": {"name": host, **REPORTS[host]}}}, *"abc", **how)
 
 
@@ -155,7 +146,7 @@ def test_check_mode_counts_the_sessions_before(check: bool, before: list[int], m
     placed = Launch(LaunchSpec(request()), decision("pending"))
 
     def launch(_play: Any, one: Any, _reports: Any) -> Any:
-        asked.append([request.to_json() for request in one.before])
+        asked.append(list(one.before))
         return SimpleNamespace(placed=placed, changed=True, note_in=lambda _reports: None)
 
     monkeypatch.setattr(session, "launch", launch)
@@ -168,7 +159,7 @@ def test_each_agent_that_a_launch_avoids_has_a_line(
     age: Json, when: str, monkeypatch: pytest.MonkeyPatch, launched: list[Any]
 ) -> None:
     checks = {"unfit": {"b": "no clock", "a": "no Swarm"}, "unguarded": ["c"], **age}
-    _result, said = presented(monkeypatch, "abc", {}, checks, prepares=False)
+    _result, said = presented(monkeypatch, "abc", PROVISIONS, checks, prepares=False)
     assert said[:2] == [f"a is avoided{when}: no Swarm", f"b is avoided{when}: no clock"]
     assert said[2].startswith("c: the rules are missing that keep containers from sending frames into overlay networks")
     assert launched == [checks["unfit"]]
@@ -176,7 +167,7 @@ def test_each_agent_that_a_launch_avoids_has_a_line(
 
 def test_a_launch_fails_if_no_agent_passes_the_check(monkeypatch: pytest.MonkeyPatch, launched: list[Any]) -> None:
     with pytest.raises(ComputeError, match=r"^No agent passes the check: no clock; check_agents\.yml shows all"):
-        presented(monkeypatch, "ab", {}, {"unfit": {"b": "no clock", "a": "no Swarm"}}, prepares=False)
+        presented(monkeypatch, "ab", PROVISIONS, {"unfit": {"b": "no clock", "a": "no Swarm"}}, prepares=False)
     assert launched == []
 
 
@@ -197,9 +188,8 @@ def test_the_difference_says_where_each_value_comes_from(monkeypatch: pytest.Mon
     names = ("session_cpus", "session_memory", "session_command", "session_secrets", "session_shm")
     origins = {**dict.fromkeys(names, "command line"), "session_memory": "/srv/a\nb.yml"}
     play = conducted({"report.collect": {"agent": {"name": "a", **ENGINE}}}, "a", check=True, diff=True)
-    settings = {"session_provision": False, "session_preflight": False, "session_scale": False}
-    found = {"requests": [asked.to_json()], "paths": [], "variables": settings, "last_check": None, "origins": origins}
-    monkeypatch.setattr(session, "checked_variables", lambda *_arguments: found)
+    found = LaunchVariables(Settings(), [asked], origins, None)
+    monkeypatch.setattr(session, "launch_variables", lambda *_arguments: found)
     variables, shown = launch_session(play, prepares=False, checks={})["diff"]
     assert variables["after"].splitlines() == [
         'session_command: "one\\ntwo"    # command line',
@@ -216,8 +206,7 @@ def test_the_difference_says_where_each_value_comes_from(monkeypatch: pytest.Mon
 
 
 def test_an_end_that_an_agent_prevents_is_not_called_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    variables = {"session_launch_timeout": 600, "session_many": False}
-    monkeypatch.setattr(session, "checked_variables", lambda *_arguments: {"variables": variables, "is_pattern": False})
+    monkeypatch.setattr(session, "checked_settings", lambda *_arguments: Settings())
     row = {"id": "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11", "name": "train", "state": "TERMINATING", "reason": "x"}
     script = {
         "report.collect": {"agent": {"name": "a", **ENGINE}},

@@ -2,12 +2,13 @@
 # GNU General Public License v3.0 or later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The variables of the role as the action checks them."""
+"""The variables of the playbooks as the actions check them."""
 
 from __future__ import annotations
 
 import json
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,13 +19,20 @@ from ansible.parsing.dataloader import DataLoader
 from played import played
 from samples import exactly, request
 
-from ansible_collections.cluster.compute.plugins.action import session
+from ansible_collections.cluster.compute.plugins.action import session, session_apps
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.allocation import checked_folders
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.rules import is_name_pattern
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.holder import login
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import Settings
 from ansible_collections.cluster.compute.plugins.plugin_utils._variables import request_variables
 from ansible_collections.cluster.compute.plugins.plugin_utils._variables.request_variables import (
+    LaunchVariables,
+    apps_change,
     check_release,
+    checked_settings,
+    launch_variables,
     make_requests,
 )
 
@@ -37,40 +45,41 @@ def command_line(monkeypatch: pytest.MonkeyPatch) -> Json:
     return extra_vars
 
 
-def check(entry_point: str = "main", **given: Any) -> Json:
-    """The result for variables of a task, named without their prefix."""
+def of_task(given: dict[str, Any]) -> Json:
+    """The variables of a task, which are named without their prefix here."""
     hostvars = given.pop("hostvars", {})
     task_vars = {"session_" + name: value for name, value in given.items()}
-    known = {"hostvars": hostvars, "ansible_play_hosts_all": ["node1", "node2"]}
-    return request_variables.checked_variables(played(session.ActionModule), {**task_vars, **known}, entry_point)
+    return {**task_vars, "hostvars": hostvars, "ansible_play_hosts_all": ["node1", "node2"]}
 
 
-def launch(**variables: Any) -> Json:
-    return check(**{"name": "train", "owner": "alice", "image": "reference", **variables})
+def check(playbook: str, **given: Any) -> Settings:
+    return checked_settings(played(session.ActionModule), of_task(given), playbook)
+
+
+def launch(**variables: Any) -> LaunchVariables:
+    given = {"name": "train", "owner": "alice", "image": "reference", **variables}
+    return launch_variables(played(session.ActionModule), of_task(given), {})
 
 
 def test_a_checked_request_is_in_its_normal_form() -> None:
     mounts = [{"source": "/data", "target": "/d"}, {"source": "cache", "target": "/c"}]
     result = launch(cluster_size="3", mounts=mounts)
-    assert result["requests"] == [request(cluster_size=3, mounts=mounts, image="cluster-compute/reference:1").to_json()]
-    assert result["paths"] == ["/data"]
-    assert result["changed"] is False
+    assert result.requests == [request(cluster_size=3, mounts=mounts, image="cluster-compute/reference:1")]
+    assert checked_folders(result.requests[0]) == ["/data"]
 
 
 def test_a_source_of_a_mount_may_name_the_owner() -> None:
     mounts = [{"source": "/srv/users/<% owner %>", "target": "/d"}, "home-<%owner%>:/h"]
-    sources = [mount["source"] for mount in launch(mounts=mounts)["requests"][0]["mounts"]]
+    sources = [mount.source for mount in launch(mounts=mounts).requests[0].mounts]
     assert sources == ["/srv/users/alice", "home-alice"]
-    assert launch(mounts="/srv/<% owner %>:/d")["paths"] == ["/srv/alice"]
+    assert checked_folders(launch(mounts="/srv/<% owner %>:/d").requests[0]) == ["/srv/alice"]
 
 
 def test_variables_of_another_session_are_used_where_none_is_given() -> None:
     given = {"session_name": "", "session_cpus": 2, "session_command": "", "session_like": "train"}
     other = {"session_name": "train", "session_cpus": 4, "session_memory": "2g", "session_command": "work"}
-    found = request_variables.checked_variables(played(session.ActionModule), {**given, "hostvars": {}}, "main", other)[
-        "requests"
-    ][0]
-    assert (found["name"], found["millicpus"], found["memory"], found["command"]) == ("train", 2000, 2 << 30, "work")
+    (found,) = launch_variables(played(session.ActionModule), {**given, "hostvars": {}}, other).requests
+    assert (found.name, found.millicpus, found.memory, found.command) == ("train", 2000, 2 << 30, "work")
 
 
 def test_each_value_has_its_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +99,7 @@ def test_each_value_has_its_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     own = {"lab": {"versions": {"1": "own/lab:1"}, "command": "work", "environment": {"B": "2"}}}
     task_vars = {**given, **site, "session_environments": own, "hostvars": {}}
     other = {"session_name": "former", "session_cpus": 2, "session_memory": "2g", "session_bootstrap": "prepare"}
-    found = request_variables.checked_variables(action, task_vars, "main", other)["origins"]
+    found = launch_variables(action, task_vars, other).origins
     assert {
         name: found[name] for name in found if name not in ("session_environments", "session_like", "session_preset")
     } == {
@@ -110,10 +119,10 @@ def test_each_value_has_its_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_environment_variables_of_a_devcontainer_file_are_added() -> None:
     given = {"session_devcontainer": "devcontainer.json", "session_environment": {"A": "1"}, "hostvars": {}}
     other = {"session_name": "train", "session_environment": {"A": "2", "B": "3"}}
-    found = request_variables.checked_variables(played(session.ActionModule), given, "main", other)
-    assert found["requests"][0]["environment"] == {"A": "1", "B": "3"}
-    assert found["origins"]["session_name"] == "devcontainer.json"
-    assert found["origins"]["session_environment"] == "inventory or playbook, devcontainer.json"
+    found = launch_variables(played(session.ActionModule), given, other)
+    assert found.requests[0].environment == {"A": "1", "B": "3"}
+    assert found.origins["session_name"] == "devcontainer.json"
+    assert found.origins["session_environment"] == "inventory or playbook, devcontainer.json"
 
 
 def test_mounts_of_a_devcontainer_file_are_added_where_the_user_mounts_nothing() -> None:
@@ -121,10 +130,8 @@ def test_mounts_of_a_devcontainer_file_are_added_where_the_user_mounts_nothing()
     own = ["/srv/<% owner %>/train:/workspaces/train", {"source": "cache", "target": "/cache"}]
     given = {"session_devcontainer": "x.json", "session_name": "train", "session_owner": "alice", "hostvars": {}}
     other = {"session_mounts": [{"source": "theirs", "target": "/cache/"}, {"source": "data", "target": "/data"}]}
-    found = request_variables.checked_variables(
-        played(session.ActionModule), {**given, "session_mounts": own}, "main", other
-    )
-    mounts = [(mount["source"], mount["target"]) for mount in found["requests"][0]["mounts"]]
+    found = launch_variables(played(session.ActionModule), {**given, "session_mounts": own}, other)
+    mounts = [(mount.source, mount.target) for mount in found.requests[0].mounts]
     assert mounts == [("/srv/alice/train", "/workspaces/train"), ("cache", "/cache"), ("data", "/data")]
 
 
@@ -139,36 +146,36 @@ def test_a_preset_that_the_command_names_replaces_amounts_of_another_session(
     given = {"session_preset": "tiny", "session_presets": {"tiny": {"cpus": 0.1, "memory": "64m"}}, "hostvars": {}}
     other = {"session_name": "train", "session_cpus": 8, "session_memory": "2g", "session_shm": "1g"}
     mine = {**given, "session_like": "former", "session_memory": "1g"}
-    found = request_variables.checked_variables(action, mine, "main", other)
-    made = found["requests"][0]
-    assert (made["millicpus"], made["memory"], made["shm"]) == (cpus, 1 << 30, 1 << 30)
-    assert found["origins"]["session_cpus"] == ("preset tiny" if options else "session former")
+    found = launch_variables(action, mine, other)
+    made = found.requests[0]
+    assert (made.millicpus, made.memory, made.shm) == (cpus, 1 << 30, 1 << 30)
+    assert found.origins["session_cpus"] == ("preset tiny" if options else "session former")
 
 
 def test_an_option_has_precedence_over_its_variable_and_over_a_preset() -> None:
     action = played(session.ActionModule)
     action.given = {"session_cpus": 3, "session_memory": "2g"}
     task_vars = {"session_name": "train", "session_cpus": 2, "session_preset": "small", "session_cluster_size": 2}
-    (found,) = request_variables.checked_variables(action, {**task_vars, "hostvars": {}}, "main")["requests"]
-    assert (found["millicpus"], found["memory"], found["size"]) == (3000, 2 << 30, 2)
+    (found,) = launch_variables(action, {**task_vars, "hostvars": {}}, {}).requests
+    assert (found.millicpus, found.memory, found.size) == (3000, 2 << 30, 2)
 
 
 def test_an_empty_value_means_the_default() -> None:
-    (checked,) = launch(name="", owner=None, command="", memory="", image="", cluster_size="")["requests"]
-    assert (checked["owner"], checked["memory"], checked["size"]) == (login(), 1 << 30, 1)
-    assert checked["image"] == "cluster-compute/reference:1"
+    (checked,) = launch(name="", owner=None, command="", memory="", image="", cluster_size="").requests
+    assert (checked.owner, checked.memory, checked.size) == (login(), 1 << 30, 1)
+    assert checked.image == "cluster-compute/reference:1"
 
 
 def test_a_limit_of_containers_on_an_agent_allows_several_agents_unless_the_mode_is_given() -> None:
-    (checked,) = launch(cluster_size=3, per_agent=1, cluster_mode="")["requests"]
-    assert checked["mode"] == "multi-node"
+    (checked,) = launch(cluster_size=3, per_agent=1, cluster_mode="").requests
+    assert checked.mode == "multi-node"
     with pytest.raises(InputError, match="session_per_agent: 1: contradicts session_cluster_mode single-node"):
         launch(cluster_size=3, per_agent=1, cluster_mode="single-node")
 
 
 def test_several_sessions_have_numbers() -> None:
-    assert [one["name"] for one in launch(count="3")["requests"]] == ["train-1", "train-2", "train-3"]
-    assert [one["name"] for one in launch(count=1)["requests"]] == ["train"]
+    assert [one.name for one in launch(count="3").requests] == ["train-1", "train-2", "train-3"]
+    assert [one.name for one in launch(count=1).requests] == ["train"]
 
 
 SIZE = "must be a whole number from 1 to 1000"
@@ -236,15 +243,15 @@ def test_what_ansible_splits_off_a_value_is_refused(command_line: Json) -> None:
 
 
 def test_settings_are_returned_and_secrets_are_not() -> None:
-    settings = launch(wait_result="yes", registry_username="bot", registry_password="s3cret")["variables"]
-    assert (settings["session_wait_result"], settings["session_registry_username"]) == (True, "bot")
+    settings = launch(wait_result="yes", registry_username="bot", registry_password="s3cret").settings
+    assert (settings.wait_result, settings.registry_username) == (True, "bot")
     assert "s3cret" not in str(settings)
 
 
 @pytest.mark.parametrize("group", ["default", "gpu", "a100"])
 def test_a_resource_group_of_an_agent_is_accepted(group: str) -> None:
     hostvars = {"node1": {"agent_resource_group": ["gpu", "a100"]}}
-    assert launch(resource_group=group, hostvars=hostvars)["requests"][0]["group"] == group
+    assert launch(resource_group=group, hostvars=hostvars).requests[0].group == group
 
 
 def test_a_resource_group_that_no_agent_has_is_refused() -> None:
@@ -258,37 +265,37 @@ def test_a_resource_group_that_no_agent_has_is_refused() -> None:
 
 def test_the_only_resource_group_of_the_agents_is_chosen() -> None:
     only = {"node1": {"agent_resource_group": "gpu"}, "node2": {"agent_resource_group": ["gpu"]}}
-    assert launch(hostvars=only)["requests"][0]["group"] == "gpu"
+    assert launch(hostvars=only).requests[0].group == "gpu"
     several = {"node1": {"agent_resource_group": "gpu"}, "node2": {"agent_resource_group": "cpu"}}
-    assert launch(hostvars=several)["requests"][0]["group"] == "default"  # the head knows the policy
+    assert launch(hostvars=several).requests[0].group == "default"  # the head knows the policy
 
 
-@pytest.mark.parametrize("entry_point", ["terminate", "logs", "restart"])
-def test_a_name_is_required(entry_point: str) -> None:
+@pytest.mark.parametrize("playbook", ["terminate", "logs", "restart"])
+def test_a_name_is_required(playbook: str) -> None:
     with pytest.raises(InputError, match=r"^session_name: '': must be given"):
-        check(entry_point)
-    assert check(entry_point, name="train")["changed"] is False
+        check(playbook)
+    check(playbook, name="train")
 
 
 def test_only_lists_and_logs_are_of_every_owner() -> None:
-    assert check("list", owner="all")["changed"] is False
+    check("list", owner="all")
     with pytest.raises(InputError, match=r"^session_owner: 'all': "):
         check("terminate", owner="all", name="train")
 
 
 def test_a_preset_gives_the_resources() -> None:
-    assert launch(preset="medium")["requests"] == launch(cpus=4, memory="16g", shm="2g", gpus=0)["requests"]
+    assert launch(preset="medium").requests == launch(cpus=4, memory="16g", shm="2g", gpus=0).requests
 
 
 def test_a_resource_beside_a_preset_has_precedence_also_if_it_is_the_default() -> None:
-    (checked,) = launch(preset="large", cpus=1, memory="")["requests"]
-    assert (checked["millicpus"], checked["memory"], checked["gpus"]) == (1000, 64 << 30, 1)
+    (checked,) = launch(preset="large", cpus=1, memory="").requests
+    assert (checked.millicpus, checked.memory, checked.gpus) == (1000, 64 << 30, 1)
 
 
 def test_the_inventory_may_have_presets_of_its_own() -> None:
     presets = {"tiny": {"cpus": 0.1, "memory": "64m", "shm": "16m"}}
-    (checked,) = launch(preset="tiny", presets=presets)["requests"]
-    assert (checked["millicpus"], checked["memory"], checked["shm"], checked["gpus"]) == (100, 64 << 20, 16 << 20, 0)
+    (checked,) = launch(preset="tiny", presets=presets).requests
+    assert (checked.millicpus, checked.memory, checked.shm, checked.gpus) == (100, 64 << 20, 16 << 20, 0)
     with pytest.raises(
         InputError, match=exactly("session_preset: 'small': must be a preset of session_presets: tiny.")
     ):
@@ -313,14 +320,13 @@ def test_a_wrong_preset_is_refused_also_if_it_is_not_used(presets: Any, message:
     ("name", "is_pattern"), [("sweep-*", True), ("sweep-[1-3]", True), ("sweep-?", True), ("sweep-1", False)]
 )
 def test_the_name_to_terminate_may_be_a_pattern(name: str, is_pattern: bool) -> None:
-    result = check("terminate", name=name, many="yes")
-    assert (result["is_pattern"], result["variables"]["session_many"]) == (is_pattern, True)
+    assert (is_name_pattern(name), check("terminate", name=name, many="yes").many) == (is_pattern, True)
 
 
-@pytest.mark.parametrize("entry_point", ["main", "logs"])
-def test_no_other_name_is_a_pattern(entry_point: str) -> None:
+@pytest.mark.parametrize("playbook", [launch, partial(check, "logs")])
+def test_no_other_name_is_a_pattern(playbook: Any) -> None:
     with pytest.raises(InputError, match="session_name"):
-        check(entry_point, name="sweep-*")
+        playbook(name="sweep-*")
 
 
 def test_a_pattern_has_the_characters_of_names() -> None:
@@ -359,10 +365,10 @@ def test_the_image_of_a_running_session_gives_apps_their_names(
     (tmp_path / "train/session.json").write_text(json.dumps(document))
     own = {"r": {"versions": {"4": "r:4"}, "apps": [{"name": "rstudio", "port": 8787, "command": "exec r"}]}}
     given = {"name": "train", "artifacts": str(tmp_path), "environments": own}
-    [app] = check("apps", apps=name, **given)["apps"]
-    assert (app["name"], app["port"]) == (name, port)
+    [app] = apps_change(played(session_apps.ActionModule), of_task({"apps": name, **given})).apps
+    assert (app.name, app.port) == (name, port)
     with pytest.raises(InputError, match=r"session_apps: 'none': .* has no app of this name, only"):
-        check("apps", apps="none", **given)
+        apps_change(played(session_apps.ActionModule), of_task({"apps": "none", **given}))
 
 
 def test_a_numbered_session_needs_a_name_in_quotes() -> None:
