@@ -21,7 +21,7 @@ from .._client.session_dir import DOCUMENT, Artifacts
 from .._client.shell import Shell
 from .._hosts.conductor import Play
 from .._hosts.steps import APPS_CHANGE, STORE_CHECK_RELAYS, Call
-from .._variables.request_variables import AppsChange
+from .._variables.apps_change import AppsChange
 
 _MAIN = app_urls.MAIN
 

@@ -34,6 +34,7 @@ from .._hosts.ssh_route import addresses
 from .._settings.playbook_settings import resolved_settings
 from .._settings.session_files import extra_files
 from .._settings.settings import Settings, check_variables, read_by, with_preset
+from .apps_change import AppsChange
 from .devcontainer import VARIABLE as DEVCONTAINER
 from .templates import check_environment
 from .value_warnings import unexpanded_paths, windows_scripts
@@ -50,23 +51,6 @@ class LaunchVariables:
     requests: Sequence[Request]
     origins: Mapping[str, str]
     last_check: Json | None
-
-
-@dataclass(frozen=True)
-class AppsChange:
-    """A change of the apps of the running session with this ID. ``publish`` are the apps that get a relay in these ports."""
-
-    session: str
-    timeout: int
-    apps: Sequence[App] = ()
-    publish: Sequence[str] = ()
-    restart: Sequence[str] = ()
-    remove: Sequence[str] = ()
-    ports: str = Request.port_range
-
-    @property
-    def names_apps(self) -> bool:
-        return bool(self.apps or self.publish or self.restart or self.remove)
 
 
 def checked_settings(action: ComputeAction, task_vars: Json, playbook: str) -> Settings:

@@ -21,7 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.
 )
 from ansible_collections.cluster.compute.plugins.plugin_utils._client.session_dir import DOCUMENT, Artifacts
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.apps import change_apps
-from ansible_collections.cluster.compute.plugins.plugin_utils._variables.request_variables import AppsChange
+from ansible_collections.cluster.compute.plugins.plugin_utils._variables.apps_change import AppsChange
 
 
 def test_a_change_keeps_the_apps_that_another_command_adds_meanwhile(tmp_path: Path) -> None:

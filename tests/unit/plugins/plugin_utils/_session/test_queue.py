@@ -60,12 +60,7 @@ def keep(*names: str) -> None:
 
 
 def passing(
-    monkeypatch: pytest.MonkeyPatch,
-    *fails: str,
-    names: str = "a",
-    decided: Json | None = None,
-    metrics: Path | str = "",
-    **changes: Any,
+    monkeypatch: pytest.MonkeyPatch, *fails: str, names: str = "a", decided: Json | None = None, **changes: Any
 ) -> Any:
     """A play whose head lets two sessions fit in the first round, on the last of the agents; launches of these names fail.
 
@@ -91,7 +86,7 @@ def passing(
     reports: list[Reports] = []
     launches: list[Any] = []
     monkeypatch.setattr(queue, "launch", launched)
-    monkeypatch.setattr(queue, "checked_settings", lambda *_arguments: replace(SETTINGS, sessions_metrics=str(metrics)))
+    monkeypatch.setattr(queue, "checked_settings", lambda *_arguments: SETTINGS)
     script = {
         "queue": queue_pass,
         "report.collect": lambda host, _args: {"agent": {"name": host, "reachable": True}},
@@ -167,15 +162,16 @@ def test_a_pass_after_an_end_fails_nothing_and_ignores_the_command_line(monkeypa
     assert not any(asked.takes_variables or asked.settings.wait_result for asked in play.launches)
 
 
+def ask_for_metrics(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    settings = replace(SETTINGS, sessions_metrics=str(path))
+    monkeypatch.setattr(queue, "checked_settings", lambda *_arguments: settings)
+
+
 def test_a_pass_writes_metrics_of_all_owners_after_its_last_launch(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    play = passing(
-        monkeypatch,
-        "late",
-        metrics=tmp_path / "a.prom",
-        **{"sessions.list_all": {"sessions": [], "agents": [], "time": 5.0}},
-    )
+    play = passing(monkeypatch, "late", **{"sessions.list_all": {"sessions": [], "agents": [], "time": 5.0}})
+    ask_for_metrics(monkeypatch, tmp_path / "a.prom")
     with pytest.raises(SessionError, match=r"^late: Session late was not launched: why\.$"):
         make_pass(play)
     assert "cluster_compute_written_timestamp_seconds 5\n" in (tmp_path / "a.prom").read_text()
@@ -187,18 +183,17 @@ def test_a_pass_writes_metrics_of_all_owners_after_its_last_launch(
 def test_a_pass_whose_metrics_cannot_be_written_has_made_its_launches(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    play = passing(
-        monkeypatch,
-        metrics=tmp_path / "none/a.prom",
-        **{"sessions.list_all": {"sessions": [], "agents": [], "time": 5.0}},
-    )
+    play = passing(monkeypatch, **{"sessions.list_all": {"sessions": [], "agents": [], "time": 5.0}})
+    ask_for_metrics(monkeypatch, tmp_path / "none/a.prom")
     with pytest.raises(SessionError, match=r"none/a\.prom cannot be written: No such file or directory"):
         make_pass(play)
     assert [asked.request.name for asked in play.launches] == ["late", "later"]
 
 
 def test_the_pass_after_an_end_writes_no_metrics(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    follow_up(passing(monkeypatch, metrics=tmp_path / "a.prom"))
+    play = passing(monkeypatch)
+    ask_for_metrics(monkeypatch, tmp_path / "a.prom")
+    follow_up(play)
     assert not (tmp_path / "a.prom").exists()
 
 
