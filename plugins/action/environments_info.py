@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, List, Mapping, Sequence
 
 from ..module_utils._shared.codec import Json
-from ..module_utils._shared.documents import validation
+from ..module_utils._shared.documents.image import AgentImage, EnvironmentVersion
 from ..module_utils._shared.planning.catalogue import list_environments, to_build
 from ..module_utils._shared.planning.variable import ENVIRONMENTS
 from ..module_utils._shared.text.table import environments_table, presets_table
@@ -17,6 +18,7 @@ from ..plugin_utils._hosts.conducted_action import ConductorAction
 from ..plugin_utils._hosts.conductor import Play
 from ..plugin_utils._hosts.results import failure_reason
 from ..plugin_utils._hosts.steps import IMAGE_DESCRIBE
+from ..plugin_utils._session.image_distribution import image_in
 from ..plugin_utils._settings.options import OPTIONS
 from ..plugin_utils._variables.request_variables import checked_settings
 
@@ -29,33 +31,36 @@ class ActionModule(ConductorAction):
     def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
         settings = checked_settings(self, play.task_vars, ENVIRONMENTS)
         if options["build"] is not None:
-            return {"changed": False, "build": to_build(options["build"])}
-        environments = list_environments(settings.environments)
-        found = images_of(play, environments)
-        entries = [with_images(entry, found) for entry in environments]
+            return {"changed": False, "build": [one.to_json() for one in to_build(options["build"])]}
+        versions = list_environments(settings.environments)
+        found = images_of(play, versions)
+        environments = [with_agents(one, found) for one in versions]
         presets = [{"name": name, **resources} for name, resources in settings.presets.items()]
-        lines = [*environments_table(entries), "", *presets_table(presets)]
-        return {"changed": False, "environments": entries, "presets": presets, "lines": lines}
+        lines = [*environments_table(environments), "", *presets_table(presets)]
+        shown = [one.to_json() for one in environments]
+        return {"changed": False, "environments": shown, "presets": presets, "lines": lines}
 
 
-def images_of(play: Play, environments: Sequence[Json]) -> List[Json]:
+def images_of(play: Play, versions: Sequence[EnvironmentVersion]) -> List[AgentImage]:
     """The images of the environments that the agents have. An agent that fails is a warning, and not asked again."""
-    found: List[Json] = []
+    found: List[AgentImage] = []
     agents = list(play.names)
-    for entry in environments:
-        asked = IMAGE_DESCRIBE(name=entry["image"])
-        for agent, image in play.answers(agents, asked, validation.image).items():
-            if image.get("failed"):
+    for one in versions:
+        for agent, answer in play.answers(agents, IMAGE_DESCRIBE(name=one.image), _parsed).items():
+            if answer.get("failed"):
                 agents.remove(agent)
-                reason = failure_reason(image)
+                reason = failure_reason(answer)
                 play.warn(reason if agent in reason else f"{agent}: {reason}")
             else:
-                found.append({**image, "reference": entry["image"], "agent": agent})
+                found.append(replace(answer["image"], agent=agent, reference=one.image))
     return found
 
 
-def with_images(entry: Json, images: Sequence[Json]) -> Json:
-    """An environment with the agents that have its image, and the size of the largest of these images."""
-    own = [image for image in images if image["present"] and image["reference"] == entry["image"]]
-    size = max((image["size"] for image in own), default=0)
-    return {**entry, "size": size, "agents": [image["agent"] for image in own]}
+def _parsed(answer: Json, agent: str) -> Json:
+    return {"image": image_in(answer, agent)}
+
+
+def with_agents(one: EnvironmentVersion, images: Sequence[AgentImage]) -> EnvironmentVersion:
+    own = [image for image in images if image.present and image.reference == one.image]
+    size = max((image.size for image in own), default=0)
+    return replace(one, size=size, agents=tuple(image.agent for image in own))

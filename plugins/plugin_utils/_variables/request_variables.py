@@ -207,7 +207,7 @@ def _document_of_running(values: Json) -> SessionDocument:
 
 def _environment_of_running(image: str, values: Json, table: catalogue.Table) -> str:
     """The environment that has the ``image`` of a running session, the user's own before others, or else the image."""
-    own = [name for name, entry in reversed(tuple(table.items())) if image in entry["versions"].values()]
+    own = [name for name, entry in reversed(tuple(table.items())) if image in entry.versions.values()]
     given = str(values.get("session_image") or "").partition(":")[0]
     return given if given in own else next(iter(own), image)
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The image of a name on an agent, as the agent describes it, and the policies of pulls."""
+"""The image of a name on an agent, as the agent describes it, the policies of pulls, and environments, which name images."""
 
 from __future__ import annotations
 
@@ -50,3 +50,16 @@ class AgentImage(Document):
     def is_same(self, identity: str, content: str) -> bool:
         """Return whether it is the image of this ID or content. An ID depends on whether the engine stores images in containerd."""
         return self.present and (self.id == identity or bool(self.content and self.content == content))
+
+
+@dataclass(frozen=True)
+class EnvironmentVersion(Document):
+    """A version of an environment with the names of its apps, the agents that have its image, and the size of the largest of them."""
+
+    name: str
+    version: str
+    image: str
+    apps: Tuple[str, ...] = ()
+    description: str = ""
+    size: int = 0
+    agents: Tuple[str, ...] = ()

@@ -22,7 +22,7 @@ from .decision import Decision
 from .declaration import BatchSettings, ContainerSettings
 from .label_rules import invalid_labels
 from .plan import App, Container, Mount, Network, Plan, Port, Role, Secret, Session, User
-from .report_rules import IMAGE, LOGS, LOSSES, RECORDED, REPORT, STATUS, STORE
+from .report_rules import LOGS, LOSSES, RECORDED, REPORT, STATUS, STORE
 from .schema import (
     AGENT,
     AMOUNT,
@@ -129,13 +129,6 @@ def status(document: Json, agent: str) -> Json:
 def store(document: Json, agent: str) -> Json:
     """Return what an agent has of a head. Raises ComputeError if the answer does not say so."""
     return _checked(STORE, dict(document.get("store") or {"sessions": 0, "policy": False}), "answer", agent)
-
-
-def image(document: Json, agent: str) -> Json:
-    """Return whether an agent has an image, and its size. Raises ComputeError if the answer does not say so."""
-    found = document.get("image")
-    _checked(IMAGE, found, "answer", agent)
-    return {"present": found["present"], "size": found["size"]} if isinstance(found, dict) else {}
 
 
 def logs(document: Json, agent: str) -> Sequence[Json]:

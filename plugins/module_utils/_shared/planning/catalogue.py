@@ -7,16 +7,42 @@ from __future__ import annotations
 
 import difflib
 import re
+from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, NoReturn, Sequence, Tuple
 
 from .. import value_rules
-from ..codec import Json
+from ..codec import Document, Json
 from ..constants import REFERENCE_IMAGE
+from ..documents.image import EnvironmentVersion
 from ..errors import InputError
 from ..names import check_environment, merged_environment
 from . import app_rules
 
-Environment = Dict[str, Any]
+# An app as ``session_apps`` has it.
+AppEntry = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """An environment: the image of each version, the default first, its apps by name, and defaults of a session's variables."""
+
+    versions: Mapping[str, str]
+    description: str = ""
+    apps: Mapping[str, AppEntry] = field(default_factory=dict)
+    command: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EnvironmentBuild(Document):
+    """An environment that the role image builds from the image of the environment that it extends."""
+
+    name: str
+    version: str
+    image: str
+    base: str
+
+
 Table = Mapping[str, Environment]
 
 _COMMANDS: Dict[str, Dict[str, Any]] = {
@@ -37,22 +63,22 @@ _COMMANDS: Dict[str, Dict[str, Any]] = {
     "code": {"port": 8443, "command": "exec web-editor", "ready": "/healthz", "path": "/login"},
     "slurm": {"port": 6820, "command": "exec slurm-session", "ready": "/"},
 }
-APPS = {name: {"name": name, **app} for name, app in _COMMANDS.items()}
-_LAB = [APPS[name] for name in ("jupyterlab", "terminal", "tensorboard")]
+APPS: Mapping[str, AppEntry] = {name: {"name": name, **app} for name, app in _COMMANDS.items()}
+_LAB = ("jupyterlab", "terminal", "tensorboard")
 # Name, version, the environment that it extends, apps, description. The role image builds all but the first, in
 # roles/image/files/environments.
-_ROWS: Tuple[Tuple[str, str, str, Sequence[Dict[str, Any]], str], ...] = (
+_ROWS: Tuple[Tuple[str, str, str, Sequence[str], str], ...] = (
     ("reference", REFERENCE_IMAGE.rpartition(":")[2], "", (), "SSH, tmux and Python, and nothing else"),
     ("lab", "1.0", "reference", _LAB, "JupyterLab, a web terminal with tmux, TensorBoard"),
     ("pytorch", "2.13.0", "lab", _LAB, "PyTorch, and all of lab"),
     ("tensorflow", "2.21.0", "lab", _LAB, "TensorFlow for CPUs, and all of lab"),
-    ("code", "4.139.1", "lab", [*_LAB, APPS["code"]], "The editor code-server with git, and all of lab"),
+    ("code", "4.139.1", "lab", (*_LAB, "code"), "The editor code-server with git, and all of lab"),
     ("mpi", "1.0", "reference", (), "Open MPI, mpi4py, NumPy, compilers, pdsh, clush and GNU parallel"),
-    ("slurm", "1.0", "mpi", [APPS["slurm"]], "Slurm in the session, and all of mpi"),
+    ("slurm", "1.0", "mpi", ("slurm",), "Slurm in the session, and all of mpi"),
 )
 # The first version is the default.
 SHIPPED: Table = {
-    name: {"description": text, "versions": {version: f"cluster-compute/{name}:{version}"}, "apps": list(apps)}
+    name: Environment({version: f"cluster-compute/{name}:{version}"}, text, {app: APPS[app] for app in apps})
     for name, version, _base, apps, text in _ROWS
 }
 BASES = {name: base for name, _version, base, _apps, _text in _ROWS if base}
@@ -74,12 +100,17 @@ def check_environments(variable: str, value: Any) -> Table:
 
 def _beside_shipped(name: Any, entry: Environment) -> Environment:
     """An entry for an environment of the collection adds its versions to it, and what it does not say stays."""
-    shipped = SHIPPED.get(name, {})
-    filled = {field: found or shipped.get(field, found) for field, found in entry.items()}
-    others = {
-        version: image for version, image in shipped.get("versions", {}).items() if version not in entry["versions"]
-    }
-    return {**filled, "versions": {**entry["versions"], **others}}
+    shipped = SHIPPED.get(name)
+    if shipped is None:
+        return entry
+    others = {version: image for version, image in shipped.versions.items() if version not in entry.versions}
+    return Environment(
+        versions={**entry.versions, **others},
+        description=entry.description or shipped.description,
+        apps=entry.apps or shipped.apps,
+        command=entry.command or shipped.command,
+        environment=entry.environment or shipped.environment,
+    )
 
 
 def _checked(where: str, name: Any, value: Any) -> Environment:
@@ -98,22 +129,22 @@ def _checked(where: str, name: Any, value: Any) -> Environment:
         for app in value_rules.check_list(where + ".apps", entry.get("apps") or [])
     ]
     app_rules.check_apps(where + ".apps", apps)
-    return {
-        "description": value_rules.check_text(where + ".description", entry.get("description") or ""),
-        "versions": dict(versions),
-        "apps": apps,
-        "command": value_rules.check_script(where + ".command", entry.get("command") or ""),
-        "environment": check_environment(where + ".environment", entry.get("environment") or {}),
-    }
+    return Environment(
+        description=value_rules.check_text(where + ".description", entry.get("description") or ""),
+        versions=dict(versions),
+        apps={app["name"]: app for app in apps},
+        command=value_rules.check_script(where + ".command", entry.get("command") or ""),
+        environment=check_environment(where + ".environment", entry.get("environment") or {}),
+    )
 
 
 def with_environment(values: Mapping[str, Any], table: Table) -> Dict[str, Any]:
     """The variables by full name, with the image, apps, command and variables of the environment that ``session_image`` names."""
     found = _filled(values, table, "reference", "session_", "session_apps")
     name = str(values.get("session_image") or "reference").partition(":")[0]
-    command = table.get(name, {}).get("command") if values.get("session_image") else ""
-    if command and not values.get("session_command"):
-        found["session_command"] = command
+    entry = table.get(name) if values.get("session_image") else None
+    if entry and entry.command and not values.get("session_command"):
+        found["session_command"] = entry.command
     if isinstance(values.get("session_roles"), list):
         found["session_roles"] = [
             _filled(role, table, name, "", f"session_roles: {role.get('name')}: apps")
@@ -131,35 +162,29 @@ def _filled(values: Mapping[str, Any], table: Table, usual: str, prefix: str, wh
     """
     found, image = dict(values), values.get(prefix + "image")
     name, _colon, version = str(image or usual).partition(":")
-    entry, given = table.get(name, {}), values.get(prefix + "environment") or {}
+    entry, given = table.get(name), values.get(prefix + "environment") or {}
     if entry and image:
         variable = "session_image" if prefix else "session_roles"
-        found[prefix + "image"] = _image(name, version, entry["versions"], variable)
-        if entry.get("environment") and isinstance(given, Mapping):
-            found[prefix + "environment"] = merged_environment(entry["environment"], given)
+        found[prefix + "image"] = _image(name, version, entry.versions, variable)
+        if entry.environment and isinstance(given, Mapping):
+            found[prefix + "environment"] = merged_environment(entry.environment, given)
     if prefix + "apps" in values:
         found[prefix + "apps"] = _whole_apps(where, values[prefix + "apps"], name, table)
     return found
 
 
-def list_environments(table: Table) -> List[Dict[str, Any]]:
+def list_environments(table: Table) -> List[EnvironmentVersion]:
     """A row for every version of every environment."""
     return [
-        {
-            "name": name,
-            "version": version,
-            "image": image,
-            "apps": [app["name"] for app in entry.get("apps") or ()],
-            "description": entry.get("description") or "",
-        }
+        EnvironmentVersion(name, version, image, tuple(entry.apps), entry.description)
         for name, entry in table.items()
-        for version, image in entry["versions"].items()
+        for version, image in entry.versions.items()
     ]
 
 
-def to_build(names: Any) -> List[Dict[str, str]]:
+def to_build(names: Any) -> List[EnvironmentBuild]:
     """Builds in their order: an environment comes after the environment that it extends."""
-    builds: Dict[str, Dict[str, str]] = {}
+    builds: Dict[str, EnvironmentBuild] = {}
     for name in value_rules.check_list("environments", _as_list(names)):
         if name not in BASES:
             raise InputError(
@@ -169,9 +194,9 @@ def to_build(names: Any) -> List[Dict[str, str]]:
         while BASES.get(chain[0]) in BASES:
             chain.insert(0, BASES[chain[0]])
         for part in chain:
-            version, image = next(iter(SHIPPED[part]["versions"].items()))
-            base = next(iter(SHIPPED[BASES[part]]["versions"].values()))
-            builds[part] = {"name": part, "version": version, "image": image, "base": base}
+            version, image = next(iter(SHIPPED[part].versions.items()))
+            base = next(iter(SHIPPED[BASES[part]].versions.values()))
+            builds[part] = EnvironmentBuild(part, version, image, base)
     if not builds:
         raise InputError("environments", names, f"must name environments to build: {', '.join(BASES)}")
     return list(builds.values())
@@ -183,7 +208,7 @@ def built_by(image: str) -> str:
     >>> built_by("cluster-compute/lab:1.0"), built_by("registry.example.org/lab:1.0")
     ('lab', '')
     """
-    return next((name for name in BASES if image in SHIPPED[name]["versions"].values()), "")
+    return next((name for name in BASES if image in SHIPPED[name].versions.values()), "")
 
 
 def environment_like(image: str) -> str:
@@ -223,12 +248,12 @@ def _whole_apps(variable: str, value: Any, name: str, table: Table) -> Any:
     apps = _as_list(value)
     if not isinstance(apps, list):
         return value
-    entry = table.get(name, {})
-    known = {app["name"]: app for app in entry.get("apps") or ()} if entry else APPS
+    entry = table.get(name)
+    known = entry.apps if entry else APPS
     where = f"the environment {name}" if entry else "the collection"
     for app in apps:
         if isinstance(app, str) and app not in known:
-            others = [other for other, one in table.items() if app in [own["name"] for own in one.get("apps") or ()]]
+            others = [other for other, one in table.items() if app in one.apps]
             _refuse_app(variable, app, known, where, others)
     return [_expanded(variable, app, known) for app in apps]
 
@@ -240,7 +265,7 @@ def _refuse_app(variable: str, app: str, known: Iterable[str], where: str, other
     raise InputError(variable, app, rule % (where, ", ".join(known) or "none", image))
 
 
-def _expanded(variable: str, app: Any, known: Mapping[str, Mapping[str, Any]]) -> Any:
+def _expanded(variable: str, app: Any, known: Mapping[str, AppEntry]) -> Any:
     """An app by name, or a dictionary that names it and changes parts of it, as a whole dictionary."""
     if isinstance(app, str):
         if app not in known:

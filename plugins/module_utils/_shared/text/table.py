@@ -12,6 +12,7 @@ from typing import Any, List, Sequence
 
 from ..codec import Json
 from ..documents.findings import Finding, Measurement
+from ..documents.image import EnvironmentVersion
 from ..documents.plan import Gpu
 from ..units import show_bytes
 
@@ -45,16 +46,16 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]], width: int = 0) 
     return lines
 
 
-def environments_table(environments: Sequence[Json]) -> List[str]:
+def environments_table(environments: Sequence[EnvironmentVersion]) -> List[str]:
     """A line for every version of every environment: its apps, the size of its image, and the agents that have it."""
     rows = [
         (
-            entry["name"],
-            entry["version"],
-            ", ".join(entry["apps"]) or "-",
-            show_bytes(entry["size"] >> 20 << 20) if entry["agents"] else "-",
-            ", ".join(entry["agents"]) or "-",
-            entry["description"],
+            entry.name,
+            entry.version,
+            ", ".join(entry.apps) or "-",
+            show_bytes(entry.size >> 20 << 20) if entry.agents else "-",
+            ", ".join(entry.agents) or "-",
+            entry.description,
         )
         for entry in environments
     ]

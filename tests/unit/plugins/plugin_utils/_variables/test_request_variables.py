@@ -22,6 +22,7 @@ from samples import exactly, request
 from ansible_collections.cluster.compute.plugins.action import session, session_apps
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, InputError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.catalogue import Environment
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.holder import login
 from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import Settings
 from ansible_collections.cluster.compute.plugins.plugin_utils._variables import request_variables
@@ -384,11 +385,8 @@ def test_apps_are_of_the_environment_that_has_the_image_of_the_running_session(
     given: str, image: str, found: str
 ) -> None:
     """The environments of the site follow the shipped ones in the table. Several environments may have the same image."""
-    table: Any = {
-        "shipped": {"versions": {"1": "site/lab:1", "2": "site/lab:2"}},
-        "mylab": {"versions": {"1": "site/lab:1", "2": "site/lab:2"}},
-        "other": {"versions": {"1": "site/lab:1"}},
-    }
+    both = Environment({"1": "site/lab:1", "2": "site/lab:2"})
+    table = {"shipped": both, "mylab": both, "other": Environment({"1": "site/lab:1"})}
     assert request_variables._environment_of_running(image, {"session_image": given}, table) == found
 
 

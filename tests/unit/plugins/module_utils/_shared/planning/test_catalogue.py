@@ -57,11 +57,11 @@ def test_a_version_of_the_site_is_beside_the_one_of_the_collection() -> None:
         found = with_environment({"session_image": given, "session_apps": ["terminal"]}, table)
         assert found["session_image"] == f"cluster-compute/pytorch:{version}"
         assert found["session_apps"] == [APPS["terminal"]]
-    assert table["pytorch"]["description"] == SHIPPED["pytorch"]["description"]
+    assert table["pytorch"].description == SHIPPED["pytorch"].description
     both = {"pytorch": {"versions": {"2.13.0": "mirror/pytorch:1", "2.12.0": "own"}, "apps": ["jupyterlab"]}}
     table = check_environments("session_environments", both)
-    assert table["pytorch"]["versions"] == both["pytorch"]["versions"]
-    assert table["pytorch"]["apps"] == [APPS["jupyterlab"]]
+    assert table["pytorch"].versions == both["pytorch"]["versions"]
+    assert table["pytorch"].apps == {"jupyterlab": APPS["jupyterlab"]}
 
 
 def test_defaults_of_an_environment_give_way_to_variables() -> None:
@@ -153,17 +153,15 @@ def test_a_wrong_table_is_refused(table: Any, message: str) -> None:
 
 
 def test_the_list_has_every_version() -> None:
-    rows = {
-        (row["name"], row["version"]): row for row in list_environments(check_environments("session_environments", OWN))
-    }
-    assert rows["r", "4.3"]["image"] == "registry.example.org/r:4.3"
-    assert rows["r", "4.4"]["apps"] == ["terminal", "rstudio"]
+    rows = {(row.name, row.version): row for row in list_environments(check_environments("session_environments", OWN))}
+    assert rows["r", "4.3"].image == "registry.example.org/r:4.3"
+    assert rows["r", "4.4"].apps == ("terminal", "rstudio")
     assert {name for name, _version in rows} == {*SHIPPED, "r"}
 
 
 def test_what_is_built() -> None:
-    assert [build["name"] for build in to_build("[lab]")] == ["lab"]
-    assert to_build(["lab"])[0]["base"] == "cluster-compute/reference:1"
+    assert [build.name for build in to_build("[lab]")] == ["lab"]
+    assert to_build(["lab"])[0].base == "cluster-compute/reference:1"
     for names in (["x"], [], "reference"):
         with pytest.raises(InputError, match="environments"):
             to_build(names)

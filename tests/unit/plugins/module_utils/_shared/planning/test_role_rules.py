@@ -17,6 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.errors imp
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.allocation import wanted_ports
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.catalogue import (
     SHIPPED,
+    Environment,
     with_environment,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import parse_policy
@@ -55,7 +56,7 @@ def test_an_empty_environment_of_a_role_has_no_variables(nothing: Any) -> None:
     """YAML has two words for it."""
     assert request(roles=[{**WORKER, "environment": nothing}]) == request(roles=[WORKER])
     assert request(environment=nothing) == request()
-    table = {**SHIPPED, "own": {"versions": {"1": "own:1"}, "environment": {"A": "1"}}}
+    table = {**SHIPPED, "own": Environment({"1": "own:1"}, environment={"A": "1"})}
     [found] = with_environment({"session_roles": [{**PS, "image": "own", "environment": nothing}]}, table)[
         "session_roles"
     ]
@@ -179,15 +180,15 @@ def test_roles_start_in_waves() -> None:
 
 
 def test_an_environment_gives_a_role_its_image_and_variables() -> None:
-    table = {**SHIPPED, "own": {"versions": {"1": "own:1"}, "environment": {"A": "1", "B": "1"}}}
+    table = {**SHIPPED, "own": Environment({"1": "own:1"}, environment={"A": "1", "B": "1"})}
     found = with_environment({"session_roles": [{**PS, "image": "own", "environment": {"B": "2"}}, WORKER]}, table)
     assert found["session_roles"] == [{**PS, "image": "own:1", "environment": {"A": "1", "B": "2"}}, WORKER]
 
 
 def test_a_role_names_apps_of_its_environment_or_of_that_of_the_session() -> None:
-    lab = {one["name"]: one for one in SHIPPED["lab"]["apps"]}
+    lab = SHIPPED["lab"].apps
     roles = [{**PS, "apps": ["terminal", BOARD]}, {**WORKER, "image": "own", "apps": ["board"]}]
-    table = {**SHIPPED, "own": {"versions": {"1": "own:1"}, "apps": [BOARD]}}
+    table = {**SHIPPED, "own": Environment({"1": "own:1"}, apps={BOARD["name"]: BOARD})}
     found = with_environment({"session_image": "lab", "session_roles": roles}, table)["session_roles"]
     assert [role["apps"] for role in found] == [[lab["terminal"], BOARD], [BOARD]]
     roles[1]["apps"] = ["terminal"]
