@@ -65,7 +65,7 @@ ASK = """
 import os, socket, sys
 os.setuid(int(sys.argv[1]))
 try:
-    print(socket.create_connection((sys.argv[2], 80), timeout=3).recv(9).decode())
+    print(socket.create_connection((sys.argv[2], 80), timeout=2).recv(9).decode())
 except OSError:
     print("none")
 """
@@ -94,10 +94,16 @@ PUBLISHED = ("python3 {ask} 65534 192.0.2.1", "beside python3 {ask} 0 192.0.2.1"
 
 
 @pytest.mark.parametrize(
-    ("bridge", "found"), [("cc-0123456789ab", "session none none"), ("br-0123456789ab", "session session session")]
+    ("bridge", "rules", "found"),
+    [
+        ("cc-0123456789ab", "start 0", "session none none"),
+        ("br-0123456789ab", "start 0", "session session session"),
+        ("docker_gwbridge", "start 4789 fabric gateway", "session none none"),
+        ("docker_gwbridge", "start 4789", "session session session"),
+    ],
 )
 def test_only_root_and_published_ports_lead_to_a_session(
-    bridge: str, found: str, program: Path, tmp_path: Path
+    bridge: str, rules: str, found: str, program: Path, tmp_path: Path
 ) -> None:
     """Before release 28, the engine lets in hosts with a route, and it never refuses the accounts of its own host."""
     server, ask = tmp_path / "server.py", tmp_path / "ask.py"
@@ -105,7 +111,7 @@ def test_only_root_and_published_ports_lead_to_a_session(
     ask.write_text(ASK)
     tmp_path.chmod(0o755)
     steps = [one.format(bridge=bridge, server=server, ask=ask) for one in (PLACE, *PARTIES, *PUBLISHED)]
-    steps = [steps[0], "start 0", *steps[1:]]
+    steps = [steps[0], rules, *steps[1:]]
     assert output(program, *steps).split() == ["session", "installed", *found.split(), "session", "session"]
 
 
@@ -190,6 +196,15 @@ def test_without_a_swarm_no_port_has_rules(program: Path) -> None:
     assert JUMP.findall(kept) == []
     assert len(re.findall("^-A (?:FORWARD|OUTPUT) .*-o cc-", kept, re.MULTILINE)) == 2
     assert "-A" not in left
+
+
+def test_the_bridge_that_sessions_share_with_services_is_looked_after_where_it_is_asked_for(program: Path) -> None:
+    steps = ["start 4789", "status 4789 gateway", "start 4789 gateway", "status 4789 gateway", "status", RULES]
+    found = output(program, *steps)
+    assert found.split("-P")[0].split() == ["installed", "missing", "installed", "missing"]
+    assert len(re.findall("^-A (?:FORWARD|OUTPUT) .*-o docker_gwbridge", found, re.MULTILINE)) == 2
+    for last in ("start 4789", "stop"):
+        assert "-o docker_gwbridge" not in output(program, "start 4789 gateway", last, RULES)
 
 
 def test_every_user_can_read_the_port_of_the_rules(program: Path) -> None:

@@ -14,9 +14,11 @@ CHAIN=CLUSTER-COMPUTE
 SENDERS=CLUSTER-COMPUTE-SENDERS
 # 0 without a Swarm: no rules for its port.
 PORT=${2:-4789}
-FABRIC=${3:-}
+FABRIC='' GATEWAY=''
 # The bridges of sessions: network_options() in plugins/module_utils/_agent/engine/payloads.py.
 SESSIONS=cc-+
+# That of all containers on overlays; it is looked after with "gateway", where the Swarm is there for sessions alone.
+SHARED=docker_gwbridge
 # The port of the rules, written by each "start": only root sees rules, and every user sees by this file that they are looked after.
 RECORD=/run/cluster-compute-overlay-guard
 # The members of the Swarm as the engine has last said: one that is stopped has not lost them.
@@ -65,23 +67,44 @@ jumps() { mangle -S "$1" | sed -n "s/^-A $1 \(.* -j $2\)\$/\1/p"; }
 
 # A published port changes the destination of a packet in the table nat. Forwarded, it has been changed. Of this host's own programs,
 # it still is the host, and the engine's proxy is root's. What answers a container passes.
-session_rules() {
-    echo "FORWARD ! -i $SESSIONS -o $SESSIONS -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP"
-    echo "OUTPUT -o $SESSIONS -m conntrack --ctstate NEW -m owner ! --uid-owner 0 -j DROP"
+session_rules() { # BRIDGE
+    echo "FORWARD ! -i $1 -o $1 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP"
+    echo "OUTPUT -o $1 -m conntrack --ctstate NEW -m owner ! --uid-owner 0 -j DROP"
 }
 
-has_session_rules() {
-    session_rules | while read -r rule; do
+has_rules_of() { # BRIDGE
+    session_rules "$1" | while read -r rule; do
         # shellcheck disable=SC2086 # words of a rule
         mangle -C $rule 2>/dev/null || exit 1
     done
 }
 
-start_session_rules() {
-    session_rules | while read -r rule; do
+start_rules_of() { # BRIDGE
+    session_rules "$1" | while read -r rule; do
         # shellcheck disable=SC2086 # words of a rule
         mangle -C $rule 2>/dev/null || mangle -I $rule || exit 1
     done
+}
+
+stop_rules_of() { # BRIDGE: prints what it removes
+    session_rules "$1" | while read -r rule; do
+        # shellcheck disable=SC2086 # words of a rule
+        ! mangle -D $rule 2>/dev/null || echo "$rule"
+    done
+}
+
+has_session_rules() {
+    has_rules_of "$SESSIONS" || return 1
+    if [ -n "$GATEWAY" ]; then
+        has_rules_of "$SHARED"
+    elif mangle -S | grep -q -e "-o $SHARED "; then
+        return 1
+    fi
+}
+
+start_session_rules() {
+    start_rules_of "$SESSIONS" || return 1
+    if [ -n "$GATEWAY" ]; then start_rules_of "$SHARED"; else stop_rules_of "$SHARED" >/dev/null; fi
 }
 
 # has_chain NAME PORT RULES FROM...: whether each rule is in the chain, and no other, and whether these chains lead traffic to this port
@@ -163,24 +186,30 @@ start() {
 }
 
 stop() {
-    removed=$(session_rules | while read -r rule; do
-        # shellcheck disable=SC2086 # words of a rule
-        ! mangle -D $rule 2>/dev/null || echo "$rule"
-    done)
+    removed=$(stop_rules_of "$SESSIONS" && stop_rules_of "$SHARED")
     ! mangle -S "$CHAIN" >/dev/null 2>&1 || { stop_port_rules && removed=$CHAIN; }
     [ -z "$removed" ] || echo "removed"
 }
 
-record() { echo "$PORT${FABRIC:+ }$FABRIC" >"$RECORD.new" && chmod 644 "$RECORD.new" && mv "$RECORD.new" "$RECORD"; }
+record() { echo "$PORT${FABRIC:+ fabric}${GATEWAY:+ gateway}" >"$RECORD.new" && chmod 644 "$RECORD.new" && mv "$RECORD.new" "$RECORD"; }
 
-usage() { echo "usage: $0 start|status|stop [PORT [fabric]]" >&2 && exit 2; }
+usage() { echo "usage: $0 start|status|stop [PORT [fabric] [gateway]]" >&2 && exit 2; }
 
 command -v iptables >/dev/null || { echo "iptables is missing: install it" >&2 && exit 3; }
 case $PORT in *[!0-9]*) usage ;; esac
-case $FABRIC in '' | fabric) ;; *) usage ;; esac
+verb=${1:-}
+[ "$#" -lt 3 ] || shift 2
+for kind; do
+    case $kind in
+    fabric) FABRIC=yes ;;
+    gateway) GATEWAY=yes ;;
+    "$verb" | "$PORT") ;;
+    *) usage ;;
+    esac
+done
 # The timer may run at the same time as the role. A lock is for who can open its file: of any other user, it would hold up the rules.
 umask 077
-[ "${1:-}" = status ] || { exec 9>"$RECORD.lock" && chmod 600 "$RECORD.lock" && flock -w 60 9; } || {
+[ "$verb" = status ] || { exec 9>"$RECORD.lock" && chmod 600 "$RECORD.lock" && flock -w 60 9; } || {
     echo "$RECORD.lock is held for a minute" >&2 && exit 4
 }
 SENDERS_PORT=0 FROM_HOSTS=
@@ -188,7 +217,7 @@ SENDERS_PORT=0 FROM_HOSTS=
     command -v ip >/dev/null || { echo "ip is missing: install iproute2" >&2 && exit 3; }
     SENDERS_PORT=$PORT FROM_HOSTS=$(senders)
 }
-case ${1:-} in
+case $verb in
 start)
     installed || { start && echo "installed"; } || exit 5
     record

@@ -91,6 +91,7 @@ def plan_swarm(nodes: Sequence[Node], head: str) -> Json:
         "managers": managers,
         "refused": refused,
         "port": lead.data_path_port or VXLAN_PORT,
+        "ours": lead.ours or not cluster,
     }
 
 

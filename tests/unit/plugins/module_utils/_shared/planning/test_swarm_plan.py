@@ -64,6 +64,20 @@ def test_the_port_of_overlays_is_that_of_the_swarm_that_leads() -> None:
 
 
 @pytest.mark.parametrize(
+    ("nodes", "ours"),
+    [
+        ([bare("a1"), bare("a2")], True),
+        ([manager("a1", ours=True), bare("a2")], True),
+        ([manager("a1"), bare("a2")], False),
+        ([worker("a1", of="a2"), manager("a2")], False),
+        ([worker("a1", of="a2"), manager("a2", ours=True)], True),
+    ],
+)
+def test_a_swarm_that_is_not_ours_may_have_services(nodes: list[Node], ours: bool) -> None:
+    assert plan_swarm(nodes, "a1")["ours"] is ours
+
+
+@pytest.mark.parametrize(
     ("nodes", "refused", "says"),
     [
         ([manager("a1"), manager("a2", "other")], "a2", "in another Swarm (other) than a1 (ours)"),
