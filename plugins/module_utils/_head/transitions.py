@@ -14,7 +14,7 @@ from typing import Callable, Dict, List, Sequence, Tuple
 
 from .._shared import states
 from .._shared.codec import Json
-from .._shared.constants import RESTART_ALL
+from .._shared.constants import GRACE, LONGEST_GRACE, RESTART_ALL
 from .._shared.documents.report import AgentStatus
 from .._shared.errors import ComputeError
 from .._shared.exits import LIFETIME, LIMITS, LOST, OTHERWISE, UP, WITH_COMMAND, limit_reached, what_happened
@@ -299,6 +299,7 @@ def _changed(store: Store, state: str, change: Change, *, keep: bool) -> Tuple[S
         "session": row.to_json() if row else {},
         "ended_folders": ended_folders,
         "plan": row.plan.to_short_json() if row and row.plan else None,
+        "grace": min(row.settings.grace, LONGEST_GRACE) if row else GRACE,
         "remove": [session for session in remove if not row or session != row.id],
         "ended": [other.to_json() for other in ended if other and (not row or other.id != row.id)],
         "waiting": len(waiting),

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import Any, ContextManager, Sequence
+from typing import Any, ContextManager, Dict, Optional, Sequence
 
 from .._agent.engine import fabric
 from .._agent.engine.client import Engine
@@ -148,14 +148,15 @@ def absent(
     logs: Json | None = None,
     deadline: int = 60,
     over: Sequence[str] = (),
+    grace: Optional[Dict[str, int]] = None,
 ) -> Json:
     """Remove the containers of sessions, or of one launch, except the IDs in C(keep); with C(network), their networks, too.
 
-    Programs of the sessions in C(over), which have ended before, get no further time.
+    Programs of the sessions in C(over), which have ended before, get no further time, and those of other sessions at most C(grace).
     """
     engine = agent.connect(Engine)
     wanted = LogRequest(**logs) if logs else None
-    removal = Removal(engine, sessions, launch, deadline, wanted, frozenset(keep), frozenset(over))
+    removal = Removal(engine, sessions, launch, deadline, wanted, frozenset(keep), frozenset(over), grace or {})
     result = removal.carry_out(check=agent.check).to_json()
     if not agent.check:
         sweep(agent.connect(CommitEngine), sessions=sessions)

@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import Dict, List, Sequence
+from types import MappingProxyType
+from typing import Dict, List, Mapping, Sequence
 
 from ...module_utils._shared import states
 from ...module_utils._shared.codec import Json
+from ...module_utils._shared.constants import GRACE
 from ...module_utils._shared.errors import StateError
 from ...module_utils._shared.text.summaries import match_summary, termination_summary
 from .._hosts.conductor import Play, StepError
@@ -26,6 +28,7 @@ from .reports import RecentReports, Reports, collect_reports
 _LOGS = {"tail": 10000, "total": 16 << 20, "deadline": 30}
 # What the answer of an agent has if its report is outdated. A network without containers goes after the answer.
 _MARKS = ("changed", "failed", "left_networks")
+NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,8 @@ def terminate(
         return TerminateResult(
             session, termination_summary(session, name, True), bool(begun["changed"] or begun["remove"])
         )
-    removed = remove(
-        play, reports, begun.get("remove") or (), begun.get("ended") or (), session["id"] if is_ending else ""
-    )
+    own = {session["id"]: begun["grace"]} if is_ending else {}
+    removed = remove(play, reports, begun.get("remove") or (), begun.get("ended") or (), own)
     if recent:
         recent.note_use(host for host, one in removed.answers.items() if any(map(one.get, _MARKS)))
     if is_ending:
@@ -111,21 +113,31 @@ def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600
 
 
 def remove(
-    play: Play, reports: Reports, leftovers: Sequence[str], ended: Sequence[Json] = (), ending: str = ""
+    play: Play,
+    reports: Reports,
+    leftovers: Sequence[str],
+    ended: Sequence[Json] = (),
+    own: Mapping[str, int] = NOTHING,
 ) -> CleanupResult:
     """Remove the containers and networks of ended sessions, the ``leftovers``, and of the session that this run ends.
+
+    ``own`` has the grace of that one, so that no label of a container makes the run longer. Programs of a session that the head has
+    just found ended may run without knowing it: they get the usual grace, for which this run waits.
 
     The logs of those that the head has just found ``ended`` are kept. An agent that cannot remove leftovers of ended sessions is no
     failure: each later command tries again.
     """
-    _keep_logs(play, reports, [one["id"] for one in ended if one["id"] in leftovers])
-    sessions = [*([ending] if ending else []), *leftovers]
+    new = [one["id"] for one in ended if one["id"] in leftovers]
+    _keep_logs(play, reports, new)
+    ending, sessions = next(iter(own), ""), [*own, *leftovers]
     if not sessions:
         return CleanupResult()
     has_waited = not ending and reports.have_only_networks_of(leftovers)
     patience = network_patience(unreachable_agents(reports.statuses), has_waited)
     logs = {**_LOGS, "session": ending} if ending else None
-    absent = CONTAINERS_ABSENT(sessions=sessions, network=True, over=list(leftovers), logs=logs)
+    before = [session for session in leftovers if session not in new]
+    grace = {**dict.fromkeys(new, GRACE), **own}
+    absent = CONTAINERS_ABSENT(sessions=sessions, network=True, over=before, grace=grace, logs=logs)
     with play.phase("remove"):
         removed = CleanupResult(play.try_on_each(reports.reachable, absent))
         left = [agent for agent, answer in removed.answers.items() if answer.get("left_networks")]

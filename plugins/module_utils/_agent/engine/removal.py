@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Collection, Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple
+from types import MappingProxyType
+from typing import Collection, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from ..._shared import label
 from ..._shared.codec import Json
@@ -29,6 +30,7 @@ _HASTE = 30
 GOING = frozenset({"dead", "removing"})
 # How many containers are signaled or removed at the same time; each may take as long as a request.
 _MOST_AT_ONCE = 64
+NO_LIMIT: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass
@@ -73,10 +75,13 @@ def grace_of(listed: Json) -> int:
     return int(text) if is_number(text) and int(text) <= LONGEST_GRACE else GRACE
 
 
-def end_programs(engine: Engine, listed: Sequence[Json]) -> Tuple[List[Json], List[Json]]:
+def end_programs(
+    engine: Engine, listed: Sequence[Json], most: Mapping[str, int] = NO_LIMIT
+) -> Tuple[List[Json], List[Json]]:
     """Send TERM to all of these containers that run, and wait for their end. Returns those that still run, and those that hang.
 
-    The wait is as long as the longest grace of these containers. An error of the engine for a single container is no error: what does
+    The wait is as long as the longest grace of these containers, and not longer than ``most`` says for their session: every member
+    of the engine's group can label a container. An error of the engine for a single container is no error: what does
     not end is killed. A container hangs if the engine did not answer the signal in time, and the container did not end, either.
     """
     running, hasty = active(listed), engine.hasty(_HASTE)
@@ -84,7 +89,7 @@ def end_programs(engine: Engine, listed: Sequence[Json]) -> Tuple[List[Json], Li
         return [], []
     asked = map_bounded(lambda container: _terminate(hasty, container), running, _MOST_AT_ONCE, keep_going=True)
     late = {outcome.item["Id"] for outcome in asked if isinstance(outcome.error, LateError)}
-    seconds = max(grace_of(container) + STOP_MARGIN for container in running)
+    seconds = max(min(grace_of(one), most.get(session_of(one), LONGEST_GRACE)) + STOP_MARGIN for one in running)
 
     def is_over() -> bool:
         nonlocal running
@@ -210,10 +215,10 @@ def state_of(listed: Json | None) -> str:
 class Removal:
     """Removes the containers of these sessions, or of one launch; and volumes with the last container that mounts them.
 
-    Programs that run receive TERM first, and the grace period of their session. Programs of sessions that are ``over`` have had
-    both, and are killed at once: the command of another owner does not wait for them. A removal that the engine refuses is
-    repeated for ``seconds`` after that. ``logs`` are read in between. With ``keep``, the containers with these IDs and the relays
-    stay.
+    Programs that run receive TERM first, and the grace period of their session, as far as ``most`` permits. Programs of sessions that
+    are ``over`` have had both, and are killed at once: the command of another owner does not wait for them. A removal that the engine
+    refuses is repeated for ``seconds`` after that. ``logs`` are read in between. With ``keep``, the containers with these IDs and the
+    relays stay.
     """
 
     engine: Engine
@@ -223,6 +228,7 @@ class Removal:
     logs: LogRequest | None = None
     keep: FrozenSet[str] = frozenset()
     over: FrozenSet[str] = frozenset()
+    most: Mapping[str, int] = field(default_factory=dict)
 
     def carry_out(self, *, check: bool) -> ContainerChanges:
         outcome = ContainerChanges()
@@ -252,7 +258,7 @@ class Removal:
         engine = hasty if silent else self.engine
         over = [container for container in listed if session_of(container) in self.over]
         killed = kill_all(hasty, active(over))
-        running, hung = end_programs(engine, [container for container in listed if container not in over])
+        running, hung = end_programs(engine, [container for container in listed if container not in over], self.most)
         hung += [outcome.item for outcome in killed if isinstance(outcome.error, LateError)]
         killed += kill_all(hasty, running if silent or self.logs is not None else ())
         if self.logs is not None:

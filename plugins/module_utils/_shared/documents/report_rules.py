@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..constants import LONGEST_GRACE
 from .schema import (
     AGENT,
     AMOUNT,
@@ -23,6 +24,7 @@ from .schema import (
     SHORT_NAME,
     UUID,
     Required,
+    RulesOf,
     a_flag,
     a_host_address,
     a_line,
@@ -145,7 +147,8 @@ REPORT = {
 
 # What an agent has of a head.
 STORE = Required(sessions=AMOUNT, policy=a_flag)
-RECORDED = Required(session=Required(id=UUID, name=a_line, state=a_line))
+_SESSION = Required(id=UUID, name=a_line, state=a_line)
+RECORDED = RulesOf({"session": _SESSION, "grace": whole(LONGEST_GRACE)}, ["session"])
 LOSSES = {
     "fenced": FENCED,
     "lost": [

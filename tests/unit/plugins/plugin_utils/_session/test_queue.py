@@ -326,7 +326,7 @@ def test_a_pass_ends_what_is_over_at_a_second_look_and_what_no_other_controller_
 ) -> None:
     first = OVER if second["state"] == "RUNNING" else second
     lists = [{"sessions": [first]}, {"sessions": [second]}]
-    record = {"changed": True, "session": ROW, "remove": [], "waiting": 0}
+    record = {"changed": True, "session": ROW, "remove": [], "waiting": 0, "grace": 10}
     play = passing(
         monkeypatch, **{"sessions.list_all": lists, "session.record": record, "containers": {"changed": True}}
     )
@@ -339,7 +339,7 @@ def test_a_pass_ends_what_is_over_at_a_second_look_and_what_no_other_controller_
 def test_a_session_that_is_over_and_has_lost_an_agent_ends_once_for_its_own_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    record = {"changed": True, "session": ROW, "remove": [], "waiting": 0}
+    record = {"changed": True, "session": ROW, "remove": [], "waiting": 0, "grace": 10}
     lost = {**OVER, "action": "end", "reason": "x", "nodes": {}, "swarms": {}, "shared": False}
     script = {"sessions.list_all": {"sessions": [OVER]}, "session.record": record, "queue.maintain": {"lost": [lost]}}
     play = passing(monkeypatch, **script, containers={"changed": True})
@@ -364,7 +364,7 @@ def test_a_pass_that_ends_many_sessions_asks_only_the_agents_again_that_hold_the
 ) -> None:
     def record(_host: str, args: Json) -> Json:
         row = {**ROW, "id": args["change"]["id"], "state": args["state"].upper()}
-        return {"changed": True, "session": row, "remove": [], "waiting": 0}
+        return {"changed": True, "session": row, "remove": [], "waiting": 0, "grace": 10}
 
     ids = [ROW["id"][:-1] + name for name in "bcd"]
     over = [

@@ -210,7 +210,7 @@ def test_an_end_that_an_agent_prevents_is_not_called_complete(monkeypatch: pytes
     row = {"id": "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11", "name": "train", "state": "TERMINATING", "reason": "x"}
     script = {
         "report.collect": {"agent": {"name": "a", **ENGINE}},
-        "session.record": {"changed": True, "session": row, "remove": [], "waiting": 2},
+        "session.record": {"changed": True, "session": row, "remove": [], "waiting": 2, "grace": 10},
         "containers": {"failed": True, "msg": "a: the engine does not answer.", "failure": {"code": "engine"}},
     }
     play = conducted(script, "a", session_name="train")

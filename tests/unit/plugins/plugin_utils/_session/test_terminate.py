@@ -34,7 +34,14 @@ FAILED = {"failed": True, "msg": "b: the engine does not answer.", "failure": {"
 def ending(**changes: Any) -> Any:
     def state(_host: str, args: Json) -> Json:
         row = ROW if args["state"] == "terminating" else {**ROW, "state": "TERMINATED"}
-        return {"changed": True, "session": row, "remove": ["old"], "waiting": 2}
+        return {
+            "changed": True,
+            "session": row,
+            "remove": ["old", "new"],
+            "ended": [{**ROW, "id": "new"}],
+            "waiting": 2,
+            "grace": 30,
+        }
 
     def containers(host: str, _args: Json) -> Json:
         return {"changed": True, "logs": [{"hostname": host}], "left_networks": []}
@@ -53,7 +60,9 @@ def test_an_end_removes_everything_where_agents_answer_and_keeps_the_logs() -> N
     play = ending()
     assert terminate(play, "train").summary == "Session train: TERMINATED (x)"
     assert [host for host, name, _args in play.asked if name == "containers.absent"] == ["a", "b"]
-    assert options_of(play, "containers.absent")[0]["sessions"] == [ROW["id"], "old"]
+    assert options_of(play, "containers.absent")[0]["sessions"] == [ROW["id"], "old", "new"]
+    assert options_of(play, "containers.absent")[0]["over"] == ["old"], "programs of another may not know of their end"
+    assert options_of(play, "containers.absent")[0]["grace"] == {"new": 10, ROW["id"]: 30}
     recorded = changes_of(play)[1]
     assert (recorded["state"], recorded["reached"], len(recorded["logs"])) == ("terminated", ["a", "b"], 2)
     assert play.waiting == 2

@@ -132,6 +132,19 @@ def test_a_container_without_the_label_has_the_default() -> None:
     assert grace_of({"Labels": None}) == GRACE
 
 
+@pytest.mark.parametrize(("most", "seconds"), [({"s": 7}, 7), ({"s": 900}, 600), ({"other": 7}, 600), ({}, 600)])
+def test_a_label_makes_no_end_longer_than_the_plan_of_the_session(
+    most: dict[str, int], seconds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every member of the engine's group can label a container with the session of another."""
+    waits: list[float] = []
+    monkeypatch.setattr(removal, "wait_until", lambda is_over, deadline, **_more: waits.append(deadline) or is_over())
+    monkeypatch.setattr(removal, "deadline_in", lambda seconds: seconds)
+    engine = Owners([listed("a", session="s", **{label.GRACE: "5"}), listed("b", session="s", **{label.GRACE: "600"})])
+    end_programs(engine, engine.held, most)  # type: ignore[arg-type]
+    assert waits == [seconds + removal.STOP_MARGIN]
+
+
 class Owners(FakeEngine):
     """An engine with sessions of two owners."""
 
