@@ -1,14 +1,15 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Conversion of amounts and times between what people write and read and the numbers of the documents; the rules of amounts."""
+"""Conversion of amounts and times between what people write and read and the numbers of the documents; the
+rules of amounts and ports."""
 
 from __future__ import annotations
 
 import re
 import time
 from decimal import Decimal
-from typing import Any, Callable
+from typing import Any, Callable, Tuple
 
 from .constants import MOST_AMOUNT
 from .errors import InputError
@@ -121,3 +122,25 @@ def check_gpus(variable: str, value: Any) -> float:
 def _plain(number: Decimal) -> str:
     """A number without trailing zeros and without an exponent."""
     return f"{number.normalize():f}"
+
+
+def parse_port_range(text: object, variable: str = "session_port_range") -> Tuple[int, int]:
+    """The first and the last port of a text such as ``30000-31000``."""
+    match = re.fullmatch(r"([0-9]{4,5})-([0-9]{4,5})", str(text))
+    first, last = (int(match.group(1)), int(match.group(2))) if match else (0, 0)
+    if 1024 <= first <= last <= 65535:
+        return first, last
+    raise InputError(variable, text, "must be FIRST-LAST with ports from 1024 to 65535")
+
+
+_READY = re.compile(r"([0-9]{1,5})(/[A-Za-z0-9._~/?=&%+,@-]{0,500})?")
+
+
+def ready_port(text: str) -> Tuple[int, str]:
+    """The port and the path that a text names; port 0 for a command.
+
+    >>> ready_port("8080/health"), ready_port("8080"), ready_port("true")
+    ((8080, '/health'), (8080, ''), (0, ''))
+    """
+    found = _READY.fullmatch(text)
+    return (int(found.group(1)), found.group(2) or "") if found else (0, "")

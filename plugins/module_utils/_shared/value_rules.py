@@ -215,19 +215,6 @@ def check_path(variable: str, value: Any) -> str:
     return str(value)
 
 
-_READY = re.compile(r"([0-9]{1,5})(/[A-Za-z0-9._~/?=&%+,@-]{0,500})?")
-
-
-def ready_port(text: str) -> Tuple[int, str]:
-    """The port and the path that a text names; port 0 for a command.
-
-    >>> ready_port("8080/health"), ready_port("8080"), ready_port("true")
-    ((8080, '/health'), (8080, ''), (0, ''))
-    """
-    found = _READY.fullmatch(text)
-    return (int(found.group(1)), found.group(2) or "") if found else (0, "")
-
-
 MOST_KEYS = 100
 _LEAST_MODULUS = 256
 # The types that sshd accepts, and how many parts their keys have.

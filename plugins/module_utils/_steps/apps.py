@@ -15,7 +15,7 @@ from .._agent.ssh.app_files import INDEX, AppInstaller, parse_index, running
 from .._shared.codec import Json, unsealed
 from .._shared.documents.plan import App, User
 from .._shared.names import container_id
-from .._shared.planning.addresses import parse_port_range
+from .._shared.units import parse_port_range
 from .step import AgentHandle
 
 

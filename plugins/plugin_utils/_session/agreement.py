@@ -16,10 +16,10 @@ from ...module_utils._shared.constants import HOST, MASTER_PORT
 from ...module_utils._shared.documents.plan import Container, Network, Plan, Session
 from ...module_utils._shared.errors import ComputeError
 from ...module_utils._shared.names import container_names
-from ...module_utils._shared.planning.addresses import parse_port_range
 from ...module_utils._shared.planning.allocation import wanted_ports
 from ...module_utils._shared.planning.plan import build_plan, inputs_of
 from ...module_utils._shared.planning.request import Request
+from ...module_utils._shared.units import parse_port_range
 
 # What describes the first request of a session that has had another command since.
 _OF_FIRST = ("request",)

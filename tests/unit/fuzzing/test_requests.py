@@ -16,11 +16,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.documents 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.label_rules import invalid_labels
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Port
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.addresses import parse_port_range
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.allocation import wanted_ports
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request_checks import check_request
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request_validation import checked_request
+from ansible_collections.cluster.compute.plugins.module_utils._shared.units import parse_port_range
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.agreement import check_agreement
 from ansible_collections.cluster.compute.plugins.plugin_utils._variables.request_export import variables_of
 

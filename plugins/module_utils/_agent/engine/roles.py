@@ -15,7 +15,7 @@ from ..._shared.documents.plan import Container, Plan, Role
 from ..._shared.errors import ConflictError, EngineError, NotFoundError
 from ..._shared.names import run_folder
 from ..._shared.parallel import run_all
-from ..._shared.value_rules import ready_port
+from ..._shared.units import ready_port
 from ..._shared.waiting import deadline_in, wait_until
 from .batch import read_exit
 from .client import Engine

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from dataclasses import dataclass, replace
 from typing import Iterable, List, Sequence, Set, Tuple
 
@@ -98,15 +97,6 @@ def choose_port(preferred: int | None, first: int, last: int, taken: Set[int]) -
         if port not in taken:
             return port
     raise ConflictError("No port is free in %d-%d: end sessions, or enlarge session_port_range." % (first, last))
-
-
-def parse_port_range(text: object, variable: str = "session_port_range") -> Tuple[int, int]:
-    """The first and the last port of a text such as ``30000-31000``."""
-    match = re.fullmatch(r"([0-9]{4,5})-([0-9]{4,5})", str(text))
-    first, last = (int(match.group(1)), int(match.group(2))) if match else (0, 0)
-    if 1024 <= first <= last <= 65535:
-        return first, last
-    raise InputError(variable, text, "must be FIRST-LAST with ports from 1024 to 65535")
 
 
 def check_pools(pools: Sequence[object]) -> List[str]:

@@ -13,7 +13,8 @@ from ..documents.plan import Plan, Port
 from ..documents.report import AgentStatus
 from ..documents.topology import address_of_app
 from ..errors import InputError
-from .addresses import Subnet, choose_port, choose_subnet, parse_port_range
+from ..units import parse_port_range
+from .addresses import Subnet, choose_port, choose_subnet
 from .placement import Placement
 from .request import Request
 

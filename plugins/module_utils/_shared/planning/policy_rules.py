@@ -16,8 +16,7 @@ from ..documents.plan import App, Resources
 from ..errors import InputError
 from ..image_reference import split
 from ..paths import covers
-from ..units import show_bytes, show_cpus
-from .addresses import parse_port_range
+from ..units import parse_port_range, show_bytes, show_cpus
 from .capacity import held_in_all
 from .policy import NONE, OWN, PLAIN, SitePolicy
 from .request import Request

@@ -13,6 +13,7 @@ from ..constants import LARGEST, MAIN, RELAY_ROLE
 from ..documents import schema
 from ..errors import InputError
 from ..names import check_environment, check_group
+from ..units import ready_port
 from ..value_rules import (
     check_boolean,
     check_entry,
@@ -21,7 +22,6 @@ from ..value_rules import (
     check_names,
     check_script,
     check_text,
-    ready_port,
     within,
 )
 from .suboptions import ROLE

@@ -15,8 +15,9 @@ from typing import Any, Tuple
 from ..documents.plan import User
 from ..errors import InputError
 from ..names import check_session_name
+from ..units import parse_port_range
 from ..value_rules import Bounds, check_entry, check_list, check_names, check_whole
-from .addresses import check_pools, parse_port_range
+from .addresses import check_pools
 
 # The longest time that a session may wait, and the normal form of a moment.
 YEAR = 365 * 86400
