@@ -11,7 +11,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ..module_utils._shared.codec import Json
 from ..module_utils._shared.planning.catalogue import lacks
 from ..plugin_utils._hosts.action import ComputeAction
-from ..plugin_utils._hosts.results import unreachable
+from ..plugin_utils._hosts.results import failure_of, unreachable
 from ..plugin_utils._hosts.steps import REPORT_COLLECT
 from ..plugin_utils._session.reports import of_result, report_options
 
@@ -24,7 +24,7 @@ class ActionModule(ComputeAction):
         place = {name: options.pop(name) for name in ("docker_host", "timeout")}
         try:
             answer = self.step(REPORT_COLLECT(options=options).with_params(**place), task_vars, str(args["name"]))
+            result = of_result(args, failure_of(answer) if answer.get("failed") else answer)
         except AnsibleConnectionFailure as error:
-            answer = unreachable(str(args["name"]), str(error))
-        result = of_result(args, answer)
+            result = of_result(args, unreachable(str(args["name"]), str(error)))
         return {**result, "lacks": lacks(result)}

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ..module_utils._shared.codec import Json
 from ..module_utils._steps.step import HEAD_SPEC, OF_HEAD, noun_of, run_step
 from ..plugin_utils._hosts.action import ComputeAction, Controller
+from ..plugin_utils._hosts.call import Call, as_sent
 from ..plugin_utils._hosts.runtime_scripts import runtime_scripts
-from ..plugin_utils._hosts.steps import Call
 from ..plugin_utils._session.controller_steps import STEPS
 
 # The steps that count bytes in a file while they work.
@@ -31,4 +31,4 @@ class ActionModule(ComputeAction):
         names = ("state_dir",) if noun_of(call) in OF_HEAD.nouns else ("docker_host", "timeout")
         place = {name: options[name] for name in names if options.get(name)}
         step = self.counted_step if call in _COUNTED else self.step
-        return step(Call(call, {**params, **place}), task_vars, str(options["agent"]))
+        return step(Call(call, {**params, **place}, as_sent), task_vars, str(options["agent"]))

@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
-from typing import Callable, Mapping
+from typing import Any, Callable, Mapping
 
 from ..module_utils._agent.ssh import config_files
 from ..module_utils._shared.codec import Json
 from ..module_utils._shared.documents import validation
 from ..module_utils._shared.documents.plan import Plan
+from ..module_utils._shared.documents.step_documents import LogRequest
 from ..module_utils._shared.errors import ConflictError
 from ..module_utils._shared.planning.secret_rules import SECRETS
 from ..module_utils._worker.module import at_least
@@ -20,10 +21,11 @@ from ..plugin_utils._client.secret_values import delivered
 from ..plugin_utils._client.session_dir import Artifacts
 from ..plugin_utils._hosts import ssh_route, steps
 from ..plugin_utils._hosts.action import TASK, ComputeAction
-from ..plugin_utils._hosts.steps import Call
+from ..plugin_utils._hosts.call import Call
+from ..plugin_utils._hosts.results import failure_of
 
 # The options that each state takes besides the plan or the sessions.
-_STEPS: Mapping[str, Callable[..., Call[Json]]] = {
+_STEPS: Mapping[str, Callable[..., Call[Any]]] = {
     "created": steps.CONTAINERS_CREATED,
     "started": steps.CONTAINERS_STARTED,
     "limited": steps.CONTAINERS_LIMITED,
@@ -58,15 +60,19 @@ class ActionModule(ComputeAction):
         params = self._params(options, plan)
         if plan and options["state"] == "started" and not self._task.check_mode:
             given = self._templar.template(task_vars.get(SECRETS)) if plan.session.secrets else None
-            params.update(delivered(plan.session, given, self._loader, str(options["artifacts"] or "")))
+            params["secrets"] = delivered(plan.session, given, self._loader, str(options["artifacts"] or ""))
         if plan and options["install_ssh"] and options["state"] in ("created", "started"):
             return self._with_ssh(plan, options, params, task_vars)
-        return self.step(_STEPS[options["state"]](**params), task_vars, options["agent"])
+        result = self.step(_STEPS[options["state"]](**params), task_vars, options["agent"])
+        # A removal that is not complete says what it has removed, too.
+        return {**result, **failure_of(result).to_result()} if "failure" in result else result
 
     def _params(self, options: Json, plan: Plan | None) -> Json:
         """The parameters of the step of the state."""
         state = options["state"]
         params = {name: options[name] for name in _OPTIONS[state] if options[name] is not None}
+        if "logs" in params:
+            params["logs"] = LogRequest.from_json(params["logs"])
         if plan is None:
             return {**params, "sessions": options["sessions"]}
         if state == "absent":
@@ -82,8 +88,7 @@ class ActionModule(ComputeAction):
         result = self.step(_STEPS[options["state"]](**wanted), task_vars, options["agent"])
         if result.get("failed"):
             # Containers that have started have these keys, and stay.
-            code = (result.get("failure") or {}).get("code")
-            if options["state"] == "created" or code == ConflictError.code:
+            if options["state"] == "created" or failure_of(result).code == ConflictError.code:
                 own.forget()
             return result
         route = ssh_route.route_to(plan.main.agent, address, task_vars, self._task)

@@ -11,14 +11,14 @@ from typing import Any, List, Mapping, Sequence
 
 from ..module_utils._shared.codec import Json
 from ..module_utils._shared.documents.image import AgentImage, EnvironmentVersion
+from ..module_utils._shared.errors import Failure
 from ..module_utils._shared.planning.catalogue import list_environments, to_build
 from ..module_utils._shared.planning.variable import ENVIRONMENTS
 from ..module_utils._shared.text.table import environments_table, presets_table
 from ..plugin_utils._hosts.conducted_action import ConductorAction
 from ..plugin_utils._hosts.conductor import Play
-from ..plugin_utils._hosts.results import failure_reason
+from ..plugin_utils._hosts.results import one_line
 from ..plugin_utils._hosts.steps import IMAGE_DESCRIBE
-from ..plugin_utils._session.image_distribution import image_in
 from ..plugin_utils._settings.options import OPTIONS
 from ..plugin_utils._variables.request_variables import checked_settings
 
@@ -46,18 +46,14 @@ def images_of(play: Play, versions: Sequence[EnvironmentVersion]) -> List[AgentI
     found: List[AgentImage] = []
     agents = list(play.names)
     for one in versions:
-        for agent, answer in play.answers(agents, IMAGE_DESCRIBE(name=one.image), _parsed).items():
-            if answer.get("failed"):
+        for agent, image in play.answers(agents, IMAGE_DESCRIBE(name=one.image)).items():
+            if isinstance(image, Failure):
                 agents.remove(agent)
-                reason = failure_reason(answer)
+                reason = one_line(image.message)
                 play.warn(reason if agent in reason else f"{agent}: {reason}")
             else:
-                found.append(replace(answer["image"], agent=agent, reference=one.image))
+                found.append(replace(image, agent=agent, reference=one.image))
     return found
-
-
-def _parsed(answer: Json, agent: str) -> Json:
-    return {"image": image_in(answer, agent)}
 
 
 def with_agents(one: EnvironmentVersion, images: Sequence[AgentImage]) -> EnvironmentVersion:

@@ -22,9 +22,8 @@ class ActionModule(ComputeAction):
 
     def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
         options = self.checked()
-        if options["state"] == "present":
-            return self.step(NETWORK_PRESENT(plan=options["plan"]), task_vars)
-        sessions = options["sessions"]
-        if sessions is None:
-            sessions = [validation.plan(options["plan"], TASK).session.id]
+        plan = validation.plan(options["plan"], TASK) if options["plan"] is not None else None
+        if plan and options["state"] == "present":
+            return self.step(NETWORK_PRESENT(plan=plan), task_vars)
+        sessions = [plan.session.id] if plan else options["sessions"]
         return self.step(NETWORK_ABSENT(sessions=sessions, deadline=options["deadline"]), task_vars)

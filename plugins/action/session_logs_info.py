@@ -7,15 +7,20 @@
 from __future__ import annotations
 
 import time
+from itertools import chain
 from typing import Any, Dict, List, Mapping
 
 from ..module_utils._shared.codec import Json
+from ..module_utils._shared.documents.step_documents import ContainerLog, LogRequest, Logs
+from ..module_utils._shared.errors import Failure
 from ..module_utils._shared.exits import describe_container_exit
 from ..module_utils._shared.text.summaries import logs_view
 from ..plugin_utils._client.log_follower import FollowedLogs
+from ..plugin_utils._hosts.call import Call
 from ..plugin_utils._hosts.conducted_action import ConductorAction
 from ..plugin_utils._hosts.conductor import Play
 from ..plugin_utils._hosts.results import root_cause
+from ..plugin_utils._hosts.steps import LOGS_READ
 from ..plugin_utils._hosts.transfer_watch import TERMINAL
 from ..plugin_utils._session.listing import newest_row
 from ..plugin_utils._settings.options import OPTIONS
@@ -46,7 +51,7 @@ def follow(play: Play, session: Json, settings: Settings) -> None:
     wanted, tail, begun = list(settings.logs_containers), settings.logs_tail, time.monotonic()
     rounds = _Rounds(play, FollowedLogs(session["id"], wanted, tail), agents_of(session, wanted))
     if not rounds.answering:
-        _show(play, logs_view(session["logs"], wanted, tail))
+        _show(play, logs_view(_kept(session), wanted, tail))
     while rounds.answering and time.monotonic() - begun < LONGEST and not TERMINAL.is_unread:
         _show(play, rounds.unseen())
         time.sleep(PAUSE if rounds.answering else 0.0)
@@ -66,15 +71,21 @@ def agents_of(session: Json, wanted: List[str]) -> List[str]:
 def read(play: Play, session: Json, settings: Settings) -> Json:
     """The logs that the head has kept, and those that the agents have."""
     wanted, tail = list(settings.logs_containers), settings.logs_tail
-    query = {"session": session["id"], "containers": wanted, "tail": tail}
+    query = LogRequest(session["id"], tuple(wanted), tail=tail)
     agents = agents_of(session, wanted)
-    answers = play.logs(agents, lambda _agent: query)
-    logs = [*session["logs"], *(log for answer in answers.values() for log in answer.get("logs") or ())]
+    answers = play.answers(agents, LOGS_READ(wanted=query))
+    read_now = (answer.logs for answer in answers.values() if isinstance(answer, Logs))
+    logs = [*_kept(session), *chain.from_iterable(read_now)]
     lines = logs_view(logs, wanted, tail)
-    lines += [_silence(agent, answer) for agent, answer in answers.items() if answer.get("failed")]
+    lines += [_silence(agent, answer) for agent, answer in answers.items() if isinstance(answer, Failure)]
     lost = [one for one in session["containers"] if one["state"] == "unknown"]
     lines += [f"({describe_container_exit(one)})" for one in lost if not wanted or one["hostname"] in wanted]
-    return {"changed": False, "logs": logs, "lines": lines}
+    return {"changed": False, "logs": [log.to_json() for log in logs], "lines": lines}
+
+
+def _kept(session: Json) -> List[ContainerLog]:
+    """The logs that the head has kept of a session that has ended."""
+    return [ContainerLog.from_json(log) for log in session["logs"]]
 
 
 class _Rounds:
@@ -88,23 +99,26 @@ class _Rounds:
 
     def unseen(self) -> List[str]:
         lines: List[str] = []
-        for agent, result in self._play.logs(self.answering, self._followed.query).items():
-            if result.get("failed"):
-                lines += self._of_silent(agent, result)
+        for agent, answer in self._play.answers(self.answering, self._query).items():
+            if isinstance(answer, Failure):
+                lines += self._of_silent(agent, answer)
                 continue
             self._silent.pop(agent, None)
-            lines += self._followed.unseen(agent, result["logs"])
-            if not any(log["state"] in ("created", "restarting", "running") for log in result["logs"]):
+            lines += self._followed.unseen(agent, answer.logs)
+            if not any(log.state in ("created", "restarting", "running") for log in answer.logs):
                 self.answering.remove(agent)
         return lines
 
-    def _of_silent(self, agent: str, result: Json) -> List[str]:
+    def _query(self, agent: str) -> Call[Logs]:
+        return LOGS_READ(wanted=self._followed.query(agent))
+
+    def _of_silent(self, agent: str, failure: Failure) -> List[str]:
         now = time.monotonic()
         is_new = agent not in self._silent
         if now - self._silent.setdefault(agent, now) > PATIENCE:
             self.answering.remove(agent)
-        return [_silence(agent, result)] if is_new else []
+        return [_silence(agent, failure)] if is_new else []
 
 
-def _silence(agent: str, result: Json) -> str:
-    return f"({agent} does not answer: {root_cause(result).rstrip('.')})"
+def _silence(agent: str, failure: Failure) -> str:
+    return f"({agent} does not answer: {root_cause(failure).rstrip('.')})"

@@ -18,10 +18,11 @@ from ..module_utils._shared.value_rules import check_whole
 from ..plugin_utils._client.identity import SessionIdentity
 from ..plugin_utils._client.session_dir import Artifacts
 from ..plugin_utils._hosts.action import TASK
+from ..plugin_utils._hosts.call import Call
 from ..plugin_utils._hosts.conducted_action import ConductorAction
 from ..plugin_utils._hosts.conductor import Play
 from ..plugin_utils._hosts.results import joint_result
-from ..plugin_utils._hosts.steps import SSH_FIND, SSH_INSTALL, SSH_INSTALL_SET, Call
+from ..plugin_utils._hosts.steps import SSH_FIND, SSH_INSTALL, SSH_INSTALL_SET
 
 
 class ActionModule(ConductorAction):

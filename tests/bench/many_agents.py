@@ -242,5 +242,5 @@ def plan_bytes(size: int, own: int) -> tuple[int, int]:
     whole = plan(
         request(cluster_size=size, cluster_mode="multi-node"), [f"agent{rank // own:03d}" for rank in range(size)]
     )
-    part = whole.part("agent001")
+    part = whole.part("agent001").to_parameter()
     return len(json.dumps(part)), len(json.dumps(part["peers"]))

@@ -19,8 +19,8 @@ from played import Answer
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import step_of
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.call import Call
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.conductor import Play
-from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.steps import Call
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.transfer_watch import TERMINAL
 
 # By module: an answer, answers one after the other of which the last one repeats, or a function of host and options.

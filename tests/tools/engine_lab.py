@@ -209,7 +209,7 @@ def run_module(module: str, *, check: bool = False, diff: bool = False, **option
     try:
         result: dict[str, Any] = action.act(options, {"inventory_hostname": options.get("agent") or "me"})
     except ComputeError as error:
-        return error.to_result()
+        return error.failure.to_result()
     except AnsibleError as error:
         return {"failed": True, "msg": str(error)}
     return result

@@ -12,7 +12,7 @@ from typing import Any
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.action import ComputeAction
-from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.steps import Call
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.call import Call
 
 Answer = Json | Exception
 # The connection of a host on which no process stays for further steps. Releases of ansible-core ask it in different ways.

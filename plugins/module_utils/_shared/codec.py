@@ -41,6 +41,16 @@ class Document:
         made: Json = json.loads(text)
         return made
 
+    @classmethod
+    def from_parameter(cls: Type[Value], value: Any) -> Value:
+        known: Any = cls
+        made: Value = known.from_json(value)
+        return made
+
+    def to_parameter(self) -> Any:
+        """The document as a parameter of a step."""
+        return self.to_json()
+
 
 def decoded(kind: Type[Value], data: Mapping[str, Any]) -> Value:
     """A dataclass from its document: each value in the type of its field.
@@ -169,12 +179,12 @@ def unsealed(text: str) -> Any:
 class Sealed(Document):
     """A document with secrets, which is sent as one such text."""
 
-    def to_text(self) -> str:
-        return sealed(self.to_json())
-
     @classmethod
-    def from_text(cls: Type[Value], text: str) -> Value:
-        return decoded(cls, unsealed(text))
+    def from_parameter(cls: Type[Value], value: Any) -> Value:
+        return decoded(cls, unsealed(value))
+
+    def to_parameter(self) -> str:
+        return sealed(self.to_json())
 
 
 def shortened(document: Dict[str, Any]) -> Dict[str, Any]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any, Dict, List, Match, Sequence, Tuple
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Match, Sequence, Tuple
 
 # Colours, as progress bars and loggers print them: without them the text is the same.
 _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
@@ -50,6 +51,43 @@ def shorten_list(words: Sequence[str], most: int, between: str = ", ") -> str:
     return between.join(words[:most]) + (f"{end} {more} more" if more > 0 else "")
 
 
+@dataclass(frozen=True)
+class Failure:
+    """Why something failed, on its way to a person.
+
+    ``code`` is stable and machine-readable, and ``where`` names a host, a container or a variable. ``trace`` is the traceback of a
+    bug, and ``cause`` the message without its remedy, if the failure has both.
+    """
+
+    message: str
+    code: str = "failed"
+    where: str = ""
+    trace: str = ""
+    cause: str = ""
+
+    @classmethod
+    def of_result(cls, result: Mapping[str, Any], message: str) -> Failure:
+        """The failure of a failed result, which has no message of its own if something else has failed than the collection."""
+        own = cls.from_json({"message": message, **(result.get("failure") or {})})
+        trace, cause = str(result.get("exception") or ""), str(result.get("reason") or "")
+        return cls(str(result.get("msg") or own.message), own.code, own.where, trace, cause)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Failure:
+        """The failure of a document, which has what programs read of it."""
+        own = {name: str(data.get(name) or "") for name in ("message", "code", "where")}
+        return cls(own["message"], own["code"] or cls.code, own["where"])
+
+    def to_json(self) -> Dict[str, str]:
+        return {"code": self.code, "message": self.message, "where": self.where}
+
+    def to_result(self) -> Dict[str, Any]:
+        """The failed result of a module or an action."""
+        result = {"failed": True, "msg": self.message, "failure": self.to_json()}
+        more = {"exception": self.trace, "reason": self.cause}
+        return {**result, **{name: text for name, text in more.items() if text}}
+
+
 class ComputeError(Exception):
     """Anything this collection refuses or fails at.
 
@@ -65,13 +103,9 @@ class ComputeError(Exception):
         super().__init__(self.message)
         self.where = where
 
-    def to_json(self) -> Dict[str, str]:
-        """The ``failure`` of a result: for playbooks that react to an error."""
-        return {"code": self.code, "message": self.message, "where": self.where}
-
-    def to_result(self) -> Dict[str, Any]:
-        """The failed result of a module that also says what it has done."""
-        return {"failed": True, "msg": self.message, "failure": self.to_json()}
+    @property
+    def failure(self) -> Failure:
+        return Failure(self.message, self.code, self.where, self.trace)
 
 
 class InputError(ComputeError):

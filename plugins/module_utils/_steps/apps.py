@@ -30,9 +30,9 @@ def ready(agent: AgentHandle, session: str, names: Sequence[str], deadline: int,
 def change(
     agent: AgentHandle,
     session: str,
-    user: Json,
+    user: User,
     tokens: str,
-    apps: Sequence[Json] = (),
+    apps: Sequence[App] = (),
     restart: Sequence[str] = (),
     remove: Sequence[str] = (),
     publish: Sequence[str] = (),
@@ -41,8 +41,8 @@ def change(
     hostname: str = "main1",
 ) -> Json:
     """Add, restart and remove apps, and wait for what is started. Relays publish the ports of apps that the launch did not."""
-    observed, wanted = _observed(agent, session, hostname), running([App.from_json(app) for app in apps])
-    installer = AppInstaller(observed, User.from_json(user), agent.check)
+    observed, wanted = _observed(agent, session, hostname), running(apps)
+    installer = AppInstaller(observed, user, agent.check)
     changed = installer.change(wanted, unsealed(tokens), restart, remove)
     if not agent.check:
         observed.wait([*(app.name for app in wanted), *restart], deadline)

@@ -8,19 +8,19 @@ from __future__ import annotations
 from .._agent.engine.batch import Batch
 from .._agent.engine.client import Engine
 from .._shared.codec import Json
-from .._worker.module import read_plan
+from .._shared.documents.plan import Plan
 from .step import AgentHandle
 
 
-def start(agent: AgentHandle, plan: Json, again: bool = False) -> Json:
+def start(agent: AgentHandle, plan: Plan, again: bool = False) -> Json:
     """Start the command, unless it has been started; C(state) and C(exit_code) of it. With C(again), also if it has ended."""
     return _batch(agent, plan).start(check=agent.check, again=again)
 
 
-def wait(agent: AgentHandle, plan: Json, seconds: float = 0) -> Json:
+def wait(agent: AgentHandle, plan: Plan, seconds: float = 0) -> Json:
     """The command's C(state) and C(exit_code) when it has ended, or after so many seconds."""
     return _batch(agent, plan).wait(seconds)
 
 
-def _batch(agent: AgentHandle, plan: Json) -> Batch:
-    return Batch(agent.connect(Engine), read_plan(plan), agent.name)
+def _batch(agent: AgentHandle, plan: Plan) -> Batch:
+    return Batch(agent.connect(Engine), plan, agent.name)

@@ -17,7 +17,6 @@ from .._agent.engine.commit import CommitEngine, sweep
 from .._agent.engine.connection import naming_image
 from .._agent.engine.containers import AgentContainers
 from .._agent.engine.data_folders import check_folders_answer
-from .._agent.engine.logs import LogRequest
 from .._agent.engine.networks import check_host_ports, create_network, without_networks
 from .._agent.engine.payloads import writable_folders
 from .._agent.engine.removal import Removal
@@ -31,8 +30,9 @@ from .._agent.ssh.installer import FileInstaller
 from .._agent.ssh.member_files import MemberFiles
 from .._shared.codec import Json
 from .._shared.documents.plan import Plan
+from .._shared.documents.step_documents import LogRequest
 from .._shared.waiting import deadline_in
-from .._worker.module import join_arguments, read_plan
+from .._worker.module import join_arguments
 from .step import AgentHandle
 
 _NETWORK_REMOVED = "network removed"
@@ -40,9 +40,9 @@ _NETWORK_REMOVED = "network removed"
 
 def created(
     agent: AgentHandle,
-    plan: Json,
+    plan: Plan,
     network: bool = False,
-    bundle: str = "",
+    bundle: Optional[SshFiles] = None,
     deadline: int = 60,
     runtime_volume: str = "",
 ) -> Json:
@@ -59,8 +59,8 @@ def created(
         seconds = round(time.monotonic() - begun, 3)
         result = launch.created().to_json()
         if bundle:
-            parts = (launch.engine, launch.plan, launch.agent, SshFiles.from_text(bundle))
-            installed = FileInstaller(*parts).install((), launch.check)
+            installer = FileInstaller(launch.engine, launch.plan, launch.agent, bundle)
+            installed = installer.install((), launch.check)
             result = {**join_arguments(result, installed), "installed": installed["installed"]}
         if not made:
             return result
@@ -69,9 +69,9 @@ def created(
 
 def started(
     agent: AgentHandle,
-    plan: Json,
-    bundle: str = "",
-    secrets: str = "",
+    plan: Plan,
+    bundle: Optional[SshFiles] = None,
+    secrets: Optional[SecretFiles] = None,
     deadline: int = 60,
     bootstrap_timeout: int = 300,
     runtime_volume: str = "",
@@ -81,14 +81,13 @@ def started(
     PID 1 of each container without files gets them. They are made while the first containers start, which takes the engine longer.
     """
     settings = {"runtime": runtime_volume, "bootstrap_timeout": bootstrap_timeout}
-    delivery = SecretFiles.from_text(secrets) if secrets else None
-    launch = _launch(agent, plan, deadline, delivery=delivery, **settings)
+    launch = _launch(agent, plan, deadline, delivery=secrets, **settings)
     with _naming_images(launch.plan):
-        if not bundle:
+        if bundle is None:
             return launch.started().to_json()
         # The engine reads files of the containers, for which it needs the folders that they mount.
         check_folders_answer(launch.plan.session, launch.agent)
-        installer = FileInstaller(launch.engine, launch.plan, launch.agent, SshFiles.from_text(bundle))
+        installer = FileInstaller(launch.engine, launch.plan, launch.agent, bundle)
         targets, absent = installer.lacking()
         folders = writable_folders(launch.plan.session)
 
@@ -103,34 +102,32 @@ def started(
         return {**join_arguments(result, installed), "installed": installed["installed"]}
 
 
-def begun(agent: AgentHandle, plan: Json, deadline: int = 120) -> Json:
+def begun(agent: AgentHandle, plan: Plan, deadline: int = 120) -> Json:
     """Begin the commands of the roles of the agent's part of a plan, and wait until each of its containers is ready."""
     engine = agent.connect(Engine)
-    return RoleContainers(engine, read_plan(plan), agent.name).begun(deadline)
+    return RoleContainers(engine, plan, agent.name).begun(deadline)
 
 
-def limited(agent: AgentHandle, plan: Json) -> Json:
+def limited(agent: AgentHandle, plan: Plan) -> Json:
     """Write the limits of the session into its running containers."""
     return _launch(agent, plan).limited().to_json()
 
 
-def followed(agent: AgentHandle, plan: Json, bundle: str) -> Json:
+def followed(agent: AgentHandle, plan: Plan, bundle: SshFiles) -> Json:
     """Write the files of running containers that name the members of their session, if the members are others now."""
     engine = agent.connect(Engine)
-    parts = (engine, read_plan(plan), agent.name, SshFiles.from_text(bundle))
-    return MemberFiles(*parts).follow(check=agent.check)
+    return MemberFiles(engine, plan, agent.name, bundle).follow(check=agent.check)
 
 
-def refilled(agent: AgentHandle, plan: Json, bundle: str, hostnames: Sequence[str]) -> Json:
+def refilled(agent: AgentHandle, plan: Plan, bundle: SshFiles, hostnames: Sequence[str]) -> Json:
     """Write all files of the session again into those of these containers that run here, and let sshd read them."""
     engine = agent.connect(Engine)
-    parts = (engine, read_plan(plan), agent.name, SshFiles.from_text(bundle))
-    return FileInstaller(*parts).refill(hostnames, agent.check)
+    return FileInstaller(engine, plan, agent.name, bundle).refill(hostnames, agent.check)
 
 
 def stopped(
     agent: AgentHandle,
-    plan: Json | None = None,
+    plan: Optional[Plan] = None,
     sessions: Sequence[str] = (),
 ) -> Json:
     """Stop the containers of a plan, or of sessions."""
@@ -145,7 +142,7 @@ def absent(
     launch: str = "",
     keep: Sequence[str] = (),
     network: bool = False,
-    logs: Json | None = None,
+    logs: Optional[LogRequest] = None,
     deadline: int = 60,
     over: Sequence[str] = (),
     grace: Optional[Dict[str, int]] = None,
@@ -155,14 +152,14 @@ def absent(
     Programs of the sessions in C(over), which have ended before, get no further time, and those of other sessions at most C(grace).
     """
     engine = agent.connect(Engine)
-    wanted = LogRequest(**logs) if logs else None
-    removal = Removal(engine, sessions, launch, deadline, wanted, frozenset(keep), frozenset(over), grace or {})
-    result = removal.carry_out(check=agent.check).to_json()
+    removal = Removal(engine, sessions, launch, deadline, logs, frozenset(keep), frozenset(over), grace or {})
+    outcome = removal.carry_out(check=agent.check)
+    result = outcome.to_json()
     if not agent.check:
         sweep(agent.connect(CommitEngine), sessions=sessions)
-    if result.get("failed"):
+    if outcome.failure is not None:
         # What an ended session has left fails no command: a warning names it. No logs are read of such a session.
-        return {**result, **({} if logs else {"warnings": [result["msg"]]})}
+        return {**result, **({} if logs else {"warnings": [outcome.failure.message]})}
     if not network:
         names = [] if agent.check else fabric.remove_fabric(engine, sessions)
         return {
@@ -175,11 +172,11 @@ def absent(
     return {**join_arguments(result, networks), **more}
 
 
-def _launch(agent: AgentHandle, plan: Json, deadline: int = 60, **settings: Any) -> AgentContainers:
+def _launch(agent: AgentHandle, plan: Plan, deadline: int = 60, **settings: Any) -> AgentContainers:
     """The containers of the agent. ``settings`` are what only some steps need of them."""
     return AgentContainers(
         engine=agent.connect(Engine),
-        plan=read_plan(plan),
+        plan=plan,
         agent=agent.name,
         deadline=deadline_in(deadline),
         limits=engine_limits(agent.docker_host),

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from typing import Sequence
+from typing import Optional, Sequence
 
 from .._agent.counted_program import run_program
 from .._agent.engine import commit as commits
@@ -16,6 +16,7 @@ from .._agent.engine.image_build import Build, BuildEngine, build_image
 from .._agent.engine.images import ImageArchive, ImageEngine, Login, WantedPull
 from .._shared.codec import Json
 from .._shared.documents.image import ALWAYS, MISSING, NEVER
+from .._shared.documents.step_documents import CommitSpec
 from .._shared.errors import EngineError, InputError
 from .._shared.units import show_bytes
 from .._shared.waiting import deadline_in
@@ -36,9 +37,9 @@ def pull(
     digests: Sequence[str] = (),
     deadline: int = 1800,
     progress: str = "",
-    username: str | None = None,
-    password: str | None = None,
-    identity_token: str | None = None,
+    username: Optional[str] = None,
+    password: Optional[str] = None,
+    identity_token: Optional[str] = None,
 ) -> Json:
     """Pull an image by its policy; with ``image_id``, the agent must have that image. A registry that refuses is C(image.reason)."""
     engine = _engine(agent)
@@ -59,9 +60,9 @@ def pull(
 def ask(
     agent: AgentHandle,
     name: str,
-    username: str | None = None,
-    password: str | None = None,
-    identity_token: str | None = None,
+    username: Optional[str] = None,
+    password: Optional[str] = None,
+    identity_token: Optional[str] = None,
 ) -> Json:
     """Ask the registry for an image, without a pull: C(image.reason) is why it refuses."""
     engine, login = _engine(agent), Login(username or "", password or "", identity_token or "")
@@ -97,7 +98,7 @@ def build(
     agent: AgentHandle,
     name: str,
     path: str,
-    build_arguments: Json | None = None,
+    build_arguments: Optional[Json] = None,
     deadline: int = 7200,
     progress: str = "",
 ) -> Json:
@@ -120,26 +121,26 @@ def check_name(agent: AgentHandle, name: str, owner: str) -> Json:
     return {}
 
 
-def measure(agent: AgentHandle, wanted: Json) -> Json:
+def measure(agent: AgentHandle, wanted: CommitSpec) -> Json:
     """C(size) and C(message) say how large an image of a container can become. Refused if there is not enough space."""
-    found = commits.find_committed(_commit_engine(agent), commits.CommitSpec(**wanted))
+    found = commits.find_committed(_commit_engine(agent), wanted)
     base = ", ".join((found.base.get("RepoTags") or [found.base["Id"][:19]])[:1])
     below = "one layer" if found.squash else f"on top of {base}"
-    message = f"Image {wanted['image']} of {wanted['container']}: up to {show_bytes(found.size)}, {below}"
+    message = f"Image {wanted.image} of {wanted.container}: up to {show_bytes(found.size)}, {below}"
     return {"size": found.size, "message": message}
 
 
-def commit(agent: AgentHandle, wanted: Json, deadline: int = 3600, progress: str = "") -> Json:
+def commit(agent: AgentHandle, wanted: CommitSpec, deadline: int = 3600, progress: str = "") -> Json:
     """Make an image of a container of a session."""
-    engine, asked, written = _commit_engine(agent), commits.CommitSpec(**wanted), commits.Written()
-    origin = commits.find_committed(engine, asked)
+    engine, written = _commit_engine(agent), commits.Written()
+    origin = commits.find_committed(engine, wanted)
     made = run_counted(
-        lambda: commits.make(engine, asked, origin, written), lambda: written.amount, progress, deadline_in(deadline)
+        lambda: commits.make(engine, wanted, origin, written), lambda: written.amount, progress, deadline_in(deadline)
     )
     if not made:
         message = "%s: image %s was not made within %d s; raise session_commit_timeout."
-        raise EngineError(message % (agent.name, asked.image, deadline), agent.name)
-    return {"changed": True, "image": images.describe_image(engine, asked.image).to_json()}
+        raise EngineError(message % (agent.name, wanted.image, deadline), agent.name)
+    return {"changed": True, "image": images.describe_image(engine, wanted.image).to_json()}
 
 
 def fill(agent: AgentHandle, argv: Sequence[str], folder: str, deadline: int = 7200, progress: str = "") -> Json:

@@ -10,16 +10,15 @@ from typing import Sequence
 from .._agent.engine import networks
 from .._agent.engine.client import Engine
 from .._shared.codec import Json
+from .._shared.documents.plan import Plan
 from .._shared.waiting import deadline_in
-from .._worker.module import read_plan
 from .step import AgentHandle
 
 
-def present(agent: AgentHandle, plan: Json) -> Json:
+def present(agent: AgentHandle, plan: Plan) -> Json:
     """Create the network of a plan."""
-    wanted = read_plan(plan)
-    where = networks.network_place(wanted) if wanted.network.driver == "bridge" else ""
-    return networks.create_network(Engine(agent.docker_host, agent.timeout, where), wanted, agent.check)
+    where = networks.network_place(plan) if plan.network.driver == "bridge" else ""
+    return networks.create_network(Engine(agent.docker_host, agent.timeout, where), plan, agent.check)
 
 
 def absent(agent: AgentHandle, sessions: Sequence[str], deadline: float = 30) -> Json:

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 from contextlib import suppress
-from typing import List, Sequence
+from typing import List, Optional, Sequence
 
 from .._agent.engine.client import Engine
 from .._agent.engine.connection import OtherEngineError
@@ -43,7 +43,7 @@ def examine(
     docker: Sequence[str],
     users: Sequence[str] = (),
     in_swarm: bool = False,
-    addresses: List[str] | None = None,
+    addresses: Optional[List[str]] = None,
     image: str = REFERENCE_IMAGE,
     needed: bool = False,
     deadline: int = 60,

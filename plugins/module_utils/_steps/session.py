@@ -82,8 +82,7 @@ def _placed(store: Store, request: Request, context: Context, folders: Sequence[
         ended_folders=tuple(store.ended(folders)),
         ended_apps=tuple(ended_apps(decision.plan, context.agents)) if decision.plan else (),
     )
-    failure = {"failed": True, "msg": decision.reason} if decision.outcome == "failed" else {}
-    return {**failure, **made.to_json(), "warnings": _warnings(store, decision, context)}
+    return {**made.to_json(), "warnings": _warnings(store, decision, context)}
 
 
 def _warnings(store: Store, decision: Decision, context: Context) -> List[str]:

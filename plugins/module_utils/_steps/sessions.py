@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import closing
-from typing import Callable, List, Sequence
+from typing import Callable, List, Optional, Sequence
 
 from .._head.database import FullStoreError
 from .._head.kept_logs import kept_logs
@@ -36,8 +36,8 @@ from .step import Head
 def list_all(
     head: Head,
     agents: Sequence[Json] = (),
-    name: str | None = None,
-    owner: str | None = None,
+    name: Optional[str] = None,
+    owner: Optional[str] = None,
     ended: bool = False,
     state: str = "",
     limit: int = 0,

@@ -12,14 +12,14 @@ from .._agent.ssh.container_files import SshFiles
 from .._agent.ssh.installer import FileInstaller
 from .._agent.ssh.other_containers import SetInstaller, found_containers
 from .._shared.codec import Json
-from .._worker.module import read_plan
+from .._shared.documents.plan import Plan
 from .step import AgentHandle
 
 
-def install(agent: AgentHandle, plan: Json, bundle: str, containers: Sequence[str] = ()) -> Json:
+def install(agent: AgentHandle, plan: Plan, bundle: SshFiles, containers: Sequence[str] = ()) -> Json:
     """Install the files of C(bundle) in these containers of the agent, or in all that have never been started."""
     engine = agent.connect(Engine)
-    installer = FileInstaller(engine, read_plan(plan), agent.name, SshFiles.from_text(bundle))
+    installer = FileInstaller(engine, plan, agent.name, bundle)
     return installer.install(list(containers), agent.check)
 
 
@@ -28,9 +28,7 @@ def find(agent: AgentHandle, names: Sequence[str], network: str = "") -> Json:
     return found_containers(agent.connect(Engine), names, network)
 
 
-def install_set(agent: AgentHandle, plan: Json, bundle: str, port: int) -> Json:
+def install_set(agent: AgentHandle, plan: Plan, bundle: SshFiles, port: int) -> Json:
     """Install the files of C(bundle) in the running containers of a plan, and start SSH servers at the port."""
     engine = agent.connect(Engine)
-    return SetInstaller(engine, read_plan(plan), agent.name, SshFiles.from_text(bundle), port).install(
-        check=agent.check
-    )
+    return SetInstaller(engine, plan, agent.name, bundle, port).install(check=agent.check)

@@ -8,16 +8,17 @@ from __future__ import annotations
 import inspect
 import json
 import os
+from collections import abc
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, Callable, Dict, FrozenSet, Mapping, TypeVar
+from typing import Any, Callable, Dict, FrozenSet, Mapping, Tuple, TypeVar, Union, get_type_hints
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from .._head.state_folder import state_dir
-from .._shared.codec import Json, decoded
+from .._shared.codec import Document, Json, decoded
 from .._shared.constants import DOCKER_HOST
 from .._shared.errors import ComputeError, InputError
 from .._worker import module as module_end
@@ -61,7 +62,7 @@ def engine_address(given: str = "") -> str:
     return given or os.environ.get("DOCKER_HOST") or DOCKER_HOST
 
 
-Step = Callable[..., Json]
+Step = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ class Steps:
         step = step_of(noun, verb) if noun in self.nouns else None
         if step is None:
             raise InputError("call", name, f"is no step of {self.place}")
-        return run_step(name, step, place, params)
+        result = run_step(name, step, place, params)
+        return result.to_json() if isinstance(result, Document) else result
 
 
 def noun_of(call: str) -> str:
@@ -114,18 +116,18 @@ def prepare(steps: Steps) -> None:
         import_module(f".{noun}", __package__)
 
 
-# YAML may give these as text. Annotations are texts themselves here.
-_TYPES: Dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "bool": boolean}
-_OPTIONAL = " | None"
+# YAML may give these as text.
+_TYPES: Dict[Any, Callable[[Any], Any]] = {int: int, float: float, bool: boolean}
 
 
-def run_step(call: str, step: Step, place: object, params: Mapping[str, Any]) -> Json:
+def run_step(call: str, step: Step, place: object, params: Mapping[str, Any]) -> Any:
     """The result of a step at a place, with parameters by name in the types of its signature. Raises InputError for others."""
     known = inspect.signature(step).parameters
     unknown = [name for name in params if name not in known]
     if unknown:
         raise InputError(call, unknown[0], f"has only the parameters {', '.join(list(known)[1:])}")
-    given = {name: _typed(call, name, known[name].annotation, value) for name, value in params.items()}
+    hints = get_type_hints(step)
+    given = {name: _typed(f"{call}: {name}", hints[name], value) for name, value in params.items()}
     missing = [
         name for name, one in list(known.items())[1:] if one.default is inspect.Parameter.empty and name not in given
     ]
@@ -135,14 +137,23 @@ def run_step(call: str, step: Step, place: object, params: Mapping[str, Any]) ->
     return step(place, **given)
 
 
-def _typed(call: str, name: str, annotation: str, value: Any) -> Any:
-    convert = _TYPES.get(annotation.replace(_OPTIONAL, ""))
-    if convert is None or (value is None and annotation.endswith(_OPTIONAL)):
+def _typed(where: str, hint: Any, value: Any) -> Any:
+    """The value in a type of a signature: a number, a document, or documents. Python 3.8 evaluates no ``int | None``."""
+    origin: Any = getattr(hint, "__origin__", None)
+    parts: Tuple[Any, ...] = getattr(hint, "__args__", ())
+    if origin is Union:
+        return None if value is None else _typed(where, parts[0], value)
+    if origin is abc.Sequence and isinstance(parts[0], type) and issubclass(parts[0], Document):
+        return [_typed(where, parts[0], one) for one in value]
+    is_document = isinstance(hint, type) and issubclass(hint, Document)
+    convert = hint.from_parameter if is_document else _TYPES.get(hint)
+    if convert is None:
         return value
     try:
         return convert(value)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{call}: {name}", value, f"must be of type {annotation}") from error
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        # A document can have secrets.
+        raise InputError(where, str(error) if is_document else value, f"must be of type {hint.__name__}") from error
 
 
 AGENT_SPEC: Dict[str, Json] = {

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from typing import Sequence, Tuple
+from typing import Optional, Sequence, Tuple
 
 from .._head.maintenance import adopt
 from .._head.policy_file import read_document, read_policy, write_document
@@ -25,7 +25,7 @@ from .._shared.text.table import usage_csv, usage_lines
 from .step import Head
 
 
-def provide(head: Head, docker_host: str = "", policy: Json | None = None) -> Json:
+def provide(head: Head, docker_host: str = "", policy: Optional[Json] = None) -> Json:
     """Provide the directory of the store for the users of the engine, and write the policy of the site if it is given."""
     directory, gid = head.directory, engine_group(docker_host)
     before, after = Folder.of(directory), desired(directory, gid)
@@ -66,10 +66,9 @@ def policy(head: Head, agents: Sequence[Json] = ()) -> Json:
     return {"policy": document, "owners": found, "lines": policy_lines(site, found)}
 
 
-def check_relays(head: Head, relays: Sequence[Json], owner: str, port_range: str) -> Json:
+def check_relays(head: Head, relays: Sequence[App], owner: str, port_range: str) -> Json:
     """Refuse relays of a running session whose apps or ports the policy of the site does not permit this owner."""
-    apps = [App.from_json(app) for app in relays]
-    policy_rules.permit_relays(read_policy(head.directory), check_owner("session_owner", owner), apps, port_range)
+    policy_rules.permit_relays(read_policy(head.directory), check_owner("session_owner", owner), relays, port_range)
     return {}
 
 
@@ -84,7 +83,7 @@ def check_commit(head: Head, session: str, owner: str, image: str) -> Json:
     return {}
 
 
-def usage(head: Head, owner: str | None = None, month: str | None = None) -> Json:
+def usage(head: Head, owner: Optional[str] = None, month: Optional[str] = None) -> Json:
     """Return what owners have used by month, or in one, as C(usage), C(lines) and C(csv)."""
     groups = {name: group.owners for name, group in read_policy(head.directory).groups.items()}
     with Store.opened(head.directory, read_only=True) as store:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import List, Mapping, Sequence
+from typing import List, Mapping, Optional, Sequence
 
 from .._agent import swarm
 from .._agent.host import own_address
@@ -17,7 +17,9 @@ from .._shared.waiting import deadline_in
 from .step import AgentHandle
 
 
-def describe(agent: AgentHandle, addresses: List[str] | None = None, tokens: bool = False, deadline: int = 60) -> Json:
+def describe(
+    agent: AgentHandle, addresses: Optional[List[str]] = None, tokens: bool = False, deadline: int = 60
+) -> Json:
     """C(swarm) describes the engine's place in its Swarm; C(tokens) are those that others join with."""
     engine = agent.connect(swarm.SwarmEngine)
     place = swarm.settled_membership(engine, deadline_in(deadline))
@@ -52,7 +54,7 @@ def join(
     return _change(agent, before, after, addresses)
 
 
-def leave(agent: AgentHandle, addresses: List[str] | None = None) -> Json:
+def leave(agent: AgentHandle, addresses: Optional[List[str]] = None) -> Json:
     """Leave the Swarm."""
     engine = agent.connect(swarm.SwarmEngine)
     before = swarm.membership(engine)

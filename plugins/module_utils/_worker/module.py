@@ -19,7 +19,6 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from .._shared.calls import taken
 from .._shared.codec import Json
-from .._shared.documents.plan import Plan
 from .._shared.errors import ComputeError, InputError, LibraryError
 from .payload_cache import install, invalidate
 from .worker import daemonize, own_directory
@@ -37,14 +36,6 @@ def at_least(params: Json, **minima: int) -> None:
         value = params.get(name)
         if value is not None and value < minimum:
             raise InputError(name, value, "must be at least %d" % minimum)
-
-
-def read_plan(data: Json) -> Plan:
-    """The plan option as a plan."""
-    try:
-        return Plan.from_json(data)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise InputError("plan", str(error), "must be a plan as the schedule module returns it") from error
 
 
 def run(module: AnsibleModule, spec: Mapping[str, Json], work: Work, prepare: Prepare | None) -> None:
@@ -130,9 +121,9 @@ def result_of(work: Work, params: Json, *, check_mode: bool, diff: bool) -> Json
     try:
         result = work(params, check_mode)
     except LibraryError as error:
-        result = {"msg": missing_required_lib(error.library), "exception": error.trace, "failure": error.to_json()}
+        result = {**error.failure.to_result(), "msg": missing_required_lib(error.library)}
     except ComputeError as error:
-        result = {"msg": error.message, "failure": error.to_json()}
+        result = error.failure.to_result()
     except Exception as error:
         message = f"This is a bug in the collection, please report it: {type(error).__name__}: {error}."
         result = {"msg": message, "exception": traceback.format_exc()}

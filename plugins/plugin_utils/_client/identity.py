@@ -75,9 +75,9 @@ class SessionIdentity:
         if self.is_new:
             self.artifacts.remove(self.plan.session.id)
 
-    def bundle(self, agent: str, port: int = 0) -> str:
-        """The keys and texts for the containers of an agent, as an option that is never logged."""
-        return make_bundle(self.plan, self.identity, self.plan.on(agent), port).to_text()
+    def bundle(self, agent: str, port: int = 0) -> SshFiles:
+        """The keys and texts for the containers of an agent."""
+        return make_bundle(self.plan, self.identity, self.plan.on(agent), port)
 
     def keep(self, result: Json, route: Route, *, check: bool, diff: bool) -> Json:
         """Write the user's files that differ, and return the result with what was changed.

@@ -7,9 +7,10 @@ from __future__ import annotations
 import calendar
 import re
 import time
+from dataclasses import replace
 from typing import Dict, List, Sequence, Set
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents.step_documents import ContainerLog, LogRequest
 from ...module_utils._shared.errors import escape_control
 
 # Lines of one answer, and characters of one line.
@@ -25,9 +26,9 @@ class GrowingLog:
     def __init__(self, since: str = "") -> None:
         self._last = since
 
-    def query(self, session: str, hostname: str) -> Json:
-        """The parameters of ``logs.read`` for what may be new."""
-        return {"session": session, "containers": [hostname], "timestamps": True, "since": self.since, "tail": MOST}
+    def query(self, session: str, hostname: str) -> LogRequest:
+        """Return what to read for what may be new."""
+        return LogRequest(session, (hostname,), tail=MOST, since=self.since, timestamps=True)
 
     @property
     def since(self) -> int:
@@ -62,32 +63,31 @@ class FollowedLogs:
     """The logs of a session's containers on several agents. The first answer of an agent has the last lines of each log."""
 
     def __init__(self, session: str, hostnames: Sequence[str], tail: int) -> None:
-        self._common = {"session": session, "containers": list(hostnames), "timestamps": True}
+        self._wanted = LogRequest(session, tuple(hostnames), timestamps=True)
         self._tail = tail
         self._logs: Dict[str, Dict[str, GrowingLog]] = {}
         self._unreadable: Set[str] = set()
 
-    def query(self, agent: str) -> Json:
-        """The parameters of ``logs.read`` for what may be new on an agent."""
+    def query(self, agent: str) -> LogRequest:
+        """Return what to read for what may be new on an agent."""
         known = self._logs.get(agent, {}).values()
         since = min((log.since for log in known), default=0)
-        return {**self._common, "since": since, "tail": MOST if known else min(self._tail, MOST)}
+        return replace(self._wanted, since=since, tail=MOST if known else min(self._tail, MOST))
 
-    def unseen(self, agent: str, logs: Sequence[Json]) -> List[str]:
+    def unseen(self, agent: str, logs: Sequence[ContainerLog]) -> List[str]:
         """The new lines of an agent's answer, for people. A log that cannot be read says why, once.
 
         >>> followed = FollowedLogs("uuid", [], 10)
-        >>> followed.unseen("node1", [{"hostname": "main1", "text": "2026-01-01T00:00:00.000000001Z a\\n"}])
+        >>> followed.unseen("node1", [ContainerLog("main1", "running", "2026-01-01T00:00:00.000000001Z a\\n")])
         ['main1: a']
         """
         lines: List[str] = []
         for log in logs:
-            hostname, text = str(log["hostname"]), str(log["text"])
-            grown = self._logs.setdefault(agent, {}).setdefault(hostname, GrowingLog())
-            if text.startswith("(") and hostname not in self._unreadable:
-                self._unreadable.add(hostname)
-                lines.append(f"{hostname}: {escape_control(text.strip())}")
-            lines += grown.unseen(hostname, text)
+            grown = self._logs.setdefault(agent, {}).setdefault(log.hostname, GrowingLog())
+            if log.text.startswith("(") and log.hostname not in self._unreadable:
+                self._unreadable.add(log.hostname)
+                lines.append(f"{log.hostname}: {escape_control(log.text.strip())}")
+            lines += grown.unseen(log.hostname, log.text)
         return lines
 
 

@@ -88,12 +88,12 @@ def delivery(wanted: Sequence[Secret], contents: Mapping[str, bytes]) -> SecretF
     return SecretFiles(files, variables, set_env(variables).partition(" ")[2])
 
 
-def delivered(session: Session, given: Any, loader: Any, artifacts: str) -> Dict[str, str]:
-    """The values of a session's secrets as a parameter that is never logged; none without secrets."""
+def delivered(session: Session, given: Any, loader: Any, artifacts: str) -> SecretFiles | None:
+    """The values of a session's secrets; none without secrets."""
     if not session.secrets:
-        return {}
+        return None
     kept = KeptRequests(artifacts).files(session.id)
-    return {"secrets": delivery(session.secrets, read_secrets(session.secrets, given, loader, kept)).to_text()}
+    return delivery(session.secrets, read_secrets(session.secrets, given, loader, kept))
 
 
 def _read(variable: str, path: str, loader: Any) -> bytes:

@@ -14,8 +14,9 @@ from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.examination import Examination, OverlayPlan, Peer, Probe, Unreached
 from ...module_utils._shared.documents.findings import Checkup, Requirements
-from ...module_utils._shared.errors import ComputeError
+from ...module_utils._shared.errors import ComputeError, Failure
 from ...module_utils._shared.planning.swarm_plan import data_path_port
+from .._hosts.call import Call
 from .._hosts.conductor import Play
 from .._hosts.results import root_cause
 from .._hosts.steps import (
@@ -29,7 +30,6 @@ from .._hosts.steps import (
     DOCTOR_REMOVE_NETWORK,
     DOCTOR_SEND,
     DOCTOR_TEST_NETWORK,
-    Call,
 )
 from .checks import Agent
 from .diagnosis import apart, diagnose, reached, summarize
@@ -38,6 +38,7 @@ from .overlay_plan import Link, overlay_plan, ring, rounds
 
 # What is known of an agent on which a step has failed, for a reason.
 Failed = Callable[[str], Probe]
+Answers = Dict[str, Json | Failure]
 
 
 def check_agents(play: Play, required: Requirements, seconds: float) -> Checkup:
@@ -75,7 +76,7 @@ def _examine(play: Play) -> List[Agent]:
     return [_examined(host, answer) for host, answer in answers.items()]
 
 
-def _examined(host: str, answer: Json) -> Agent:
+def _examined(host: str, answer: Json | Failure) -> Agent:
     try:
         return examination(_successful(answer), host)
     except ComputeError as error:
@@ -142,7 +143,7 @@ class _Tests:
         finally:
             self._keep(self._step(names, DOCTOR_LEAVE_NETWORK(mark=self._mark)), _no_overlay)
 
-    def _measure(self, answers: Dict[str, Json], seconds: float) -> List[Link]:
+    def _measure(self, answers: Answers, seconds: float) -> List[Link]:
         """Measure the throughput of each link of a ring of the agents that have tested the network."""
         found = in_overlay({host: _probe(host, answer, _no_overlay) for host, answer in answers.items()})
         links = ring({host: one for host, one in found.items() if one.measured}) if seconds else []
@@ -153,14 +154,14 @@ class _Tests:
 
     def _remove_network(self, manager: str) -> None:
         answer = self._step([manager], DOCTOR_REMOVE_NETWORK(mark=self._mark))[manager]
-        if answer.get("failed"):
+        if isinstance(answer, Failure):
             left = "The overlay network of the check stays on %s until the next check: %s"
             self._play.warn(left % (manager, root_cause(answer)))
 
-    def _step(self, hosts: Sequence[str], call: Call[Json]) -> Dict[str, Json]:
+    def _step(self, hosts: Sequence[str], call: Call[Json]) -> Answers:
         return self._play.try_on_each(hosts, call)
 
-    def _keep(self, answers: Dict[str, Json], failed: Failed) -> None:
+    def _keep(self, answers: Answers, failed: Failed) -> None:
         """Keep what a step has found on each agent, or why it failed."""
         for host, answer in answers.items():
             self.probes[host] = self.probes[host].joined(_probe(host, answer, failed))
@@ -178,16 +179,16 @@ def _no_overlay(reason: str) -> Probe:
     return Probe(overlay_reason=reason)
 
 
-def _probe(host: str, answer: Json, failed: Failed) -> Probe:
+def _probe(host: str, answer: Json | Failure, failed: Failed) -> Probe:
     try:
         return validation.arrived(Probe, _successful(answer).get("probe"), "answer", host)
     except ComputeError as error:
         return failed(error.message)
 
 
-def _successful(answer: Json) -> Json:
+def _successful(answer: Json | Failure) -> Json:
     """The answer. Raises ComputeError if it is a failure."""
-    if answer.get("failed"):
+    if isinstance(answer, Failure):
         raise ComputeError(root_cause(answer))
     return answer
 

@@ -23,10 +23,10 @@ from ...module_utils._steps.step import OF_HEAD, noun_of
 from ...module_utils._worker.module import CALLS
 from .._settings.session_files import located
 from . import direct_call, trace, worker_client
+from .call import Call
 from .documented import documented
 from .results import unreachable, with_failure_message, write_result
 from .runtime_scripts import runtime_scripts
-from .steps import Call
 from .transfer_watch import watched
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class ComputeAction(ActionBase):
         except ComputeError as error:
             result.update(self.failure(error))
         except AnsibleConnectionFailure as error:
-            result.update(unreachable(self.where(task_vars or {}), str(error)))
+            result.update(unreachable(self.where(task_vars or {}), str(error)).to_result())
         return result
 
     def _values_of(self, task_vars: Json) -> Callable[[str], Any]:
@@ -121,7 +121,7 @@ class ComputeAction(ActionBase):
             return {"changed": True, "containers": [], "exit_code": 0, "message": "", "lines": [line]}
         if self.OPTIONS:
             error = self.OPTIONS.by_option(self.given, error)
-        return {**error.to_result(), **({"exception": error.trace} if error.trace else {})}
+        return error.failure.to_result()
 
     @abstractmethod
     def act(self, args: Json, task_vars: Json) -> Json:
@@ -134,7 +134,7 @@ class ComputeAction(ActionBase):
         self.engine = {name: options[name] for name in _ENGINE if options.get(name)}
         return dict(options)
 
-    def step(self, call: Call[Json], task_vars: Json, agent: str = "") -> Json:
+    def step(self, call: Call[Any], task_vars: Json, agent: str = "") -> Json:
         """The result of a step where the task runs, on the engine that the inventory names for that host, or on the store there.
 
         ``agent`` is the host's name if it is not that of the task. The parameters ``docker_host``, ``timeout`` and ``state_dir``
@@ -196,7 +196,7 @@ class ComputeAction(ActionBase):
         """The name of the host that the task runs on."""
         return str(self._task.delegate_to or task_vars.get("inventory_hostname") or "the host")
 
-    def counted_step(self, call: Call[Json], task_vars: Json, agent: str = "") -> Json:
+    def counted_step(self, call: Call[Any], task_vars: Json, agent: str = "") -> Json:
         """Like ``step``; the callback shows the bytes that the step counts."""
         # In a directory of the user who logs in: no other user can take the name.
         progress = self._connection._shell.join_path(self._make_tmp_path(), "progress")

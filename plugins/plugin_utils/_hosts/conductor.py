@@ -8,42 +8,39 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterator, List, Mapping, Sequence, Tuple, TypeVar
 from uuid import uuid4
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import SESSION_DIRS
-from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.plan import Plan
-from ...module_utils._shared.errors import ComputeError
+from ...module_utils._shared.errors import ComputeError, Failure
 from . import notification, ssh_route, trace
+from .call import Call
 from .connection import OtherHosts
 from .phases import PHASES, SILENT, containers_of
 from .progress import phase_line
-from .results import failure_reason, joint_result, unreachable
-from .steps import LOGS_READ, Call
+from .results import failure_of, joint_failure, one_line, unreachable
 from .transfer_watch import TERMINAL, write_whole
 
 if TYPE_CHECKING:
     from .action import ComputeAction
 
+Result = TypeVar("Result")
 # What hosts are asked, all alike or each by its name, and what carries it there.
-Asked = Call[Json] | Callable[[str], Call[Json]]
-Carrier = Callable[[str, Call[Json]], Json]
+Asked = Call[Result] | Callable[[str], Call[Result]]
+Carrier = Callable[[str, Call[Any]], Json]
 
 
 class StepError(ComputeError):
-    """A step failed on hosts. ``result`` is their joint result, whose code decides what follows."""
+    """A step failed on hosts. The code of their joint failure decides what follows."""
 
-    def __init__(self, result: Json) -> None:
-        failure = result.get("failure") or {}
-        super().__init__(str(result.get("msg") or failure_reason(result)), str(failure.get("where") or ""))
-        self.result = result
-        self.code = str(failure.get("code") or ComputeError.code)
-        self.trace = str(result.get("exception") or "")
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message, failure.where)
+        self.code, self.trace = failure.code, failure.trace
 
 
 @dataclass
@@ -55,6 +52,14 @@ class _Phase:
     uuid: str = field(default_factory=lambda: str(uuid4()))
     begun: float = field(default_factory=time.monotonic)
     has_calls: bool = False
+
+
+@dataclass(frozen=True)
+class _Answer(Generic[Result]):
+    """The answer of a host to a step."""
+
+    result: Result | Failure
+    warnings: Tuple[str, ...] = ()
 
 
 class Play:
@@ -117,74 +122,65 @@ class Play:
 
     # Steps
 
-    def try_on_each(self, hosts: Sequence[str], call: Asked, carry: Carrier | None = None) -> Dict[str, Json]:
-        """The result of a step on each host, with the parameters for that host. One that does not answer has a failed result."""
-        found = self.others.counted(hosts, lambda host: self._result(host, call, carry or self.others.step))
-        for result in found.values():
-            self.warn(*result.pop("warnings", None) or ())
-        return found
+    def try_on_each(
+        self, hosts: Sequence[str], call: Asked[Result], carry: Carrier | None = None
+    ) -> Dict[str, Result | Failure]:
+        """The result of a step on each host, with the parameters for that host; a Failure if it fails or the host does not answer."""
+        found = self.others.counted(hosts, lambda host: self._answer(host, call, carry or self.others.step))
+        for answer in found.values():
+            self.warn(*answer.warnings)
+        return {host: answer.result for host, answer in found.items()}
 
-    def on_each(self, hosts: Sequence[str], call: Asked, carry: Carrier | None = None) -> Dict[str, Json]:
+    def on_each(self, hosts: Sequence[str], call: Asked[Result], carry: Carrier | None = None) -> Dict[str, Result]:
         """The result of a step on each of these hosts. Raises StepError if it fails on any."""
         found = self.try_on_each(hosts, call, carry)
-        raise_if_failed(joint_result(found))
-        return found
+        return succeeded(found)
 
-    def counted(self, hosts: Sequence[str], call: Call[Json]) -> Dict[str, Json]:
+    def counted(self, hosts: Sequence[str], call: Call[Result]) -> Dict[str, Result]:
         """The result of a step that counts bytes, for each of these hosts. Raises StepError if it fails on any."""
         return self.on_each(hosts, call, lambda host, one: self.others.host(host).counted_step(one))
 
-    def tried(self, host: str, call: Call[Json]) -> Json:
-        """The result of a step on a host. One that does not answer has a failed result."""
-        return self.try_on_each([host], call)[host]
-
-    def on(self, host: str, call: Call[Json]) -> Json:
+    def on(self, host: str, call: Call[Result]) -> Result:
         """The result of a step on a host. Raises StepError if it fails."""
-        return raise_if_failed(self.tried(host, call))
+        return self.on_each([host], call)[host]
 
-    def on_head(self, call: Call[Json]) -> Json:
+    def on_head(self, call: Call[Result]) -> Result:
         """The result of a step on the session store. Raises StepError if it fails."""
-        return raise_if_failed(self.tried_on_head(call))
+        return self.on(self.head, call.with_params(state_dir=self.state_dir) if self.state_dir else call)
 
-    def tried_on_head(self, call: Call[Json]) -> Json:
-        return self.tried(self.head, call.with_params(state_dir=self.state_dir) if self.state_dir else call)
+    def answers(self, hosts: Sequence[str], call: Asked[Result]) -> Dict[str, Result | Failure]:
+        """Return what each host answers, or a Failure. The trace has none of it: rounds ask again and again."""
 
-    def answers(self, hosts: Sequence[str], call: Asked, parse: Callable[[Json, str], Json]) -> Dict[str, Json]:
-        """Return what each host answers, parsed, or a failed result. The trace has none of it: rounds ask again and again."""
-
-        def answer(host: str) -> Json:
-            found = self._result(host, call, self.others.step, is_noted=False)
-            if found.get("failed"):
+        def answer(host: str) -> Result | Failure:
+            found = self._answer(host, call, self.others.step, is_noted=False).result
+            if isinstance(found, Failure) and found.cause:
                 # The next round is the remedy.
-                return {**found, "msg": f"{host} cannot be reached: {found['reason']}."} if "reason" in found else found
-            try:
-                return parse(found, host)
-            except ComputeError as error:
-                return {"failed": True, "msg": error.message}
+                return replace(found, message=f"{host} cannot be reached: {found.cause}.")
+            return found
 
         return dict(zip(hosts, self.others.each(hosts, answer)))
 
-    def logs(self, hosts: Sequence[str], query: Callable[[str], Json]) -> Dict[str, Json]:
-        """The C(logs) that each host answers, or a failed result."""
-        return self.answers(
-            hosts, lambda host: LOGS_READ(**query(host)), lambda found, host: {"logs": validation.logs(found, host)}
-        )
-
-    def _result(self, host: str, call: Asked, carry: Carrier, *, is_noted: bool = True) -> Json:
-        """The result of a step on a host, as ``carry`` carries it there."""
+    def _answer(self, host: str, call: Asked[Result], carry: Carrier, *, is_noted: bool = True) -> _Answer[Result]:
+        """The answer of a host to a step, as ``carry`` carries it there."""
         phase, begun = self._phase, time.time()
         try:
             asked = call if isinstance(call, Call) else call(host)
             found = carry(host, asked)
         except AnsibleConnectionFailure as error:
-            return unreachable(host, str(error))
+            return _Answer(unreachable(host, str(error)))
         except AnsibleError as error:
-            return {"failed": True, "msg": f"{host}: {failure_reason({'msg': str(error)})}"}
+            return _Answer(Failure(f"{host}: {one_line(str(error))}"))
         modules = self.others.host(host).taken()
         if is_noted:
             self._note(phase, host, begun, modules)
             self.action._display.v(f"{host}: {asked.step} {time.time() - begun:.1f} s")
-        return found
+        warnings = tuple(found.pop("warnings", None) or ())
+        if found.get("failed"):
+            return _Answer(failure_of(found), warnings)
+        try:
+            return _Answer(asked.read(found, host), warnings)
+        except ComputeError as error:
+            return _Answer(error.failure, warnings)
 
     def _note(self, phase: _Phase, host: str, begun: float, modules: Sequence[Json] = ()) -> None:
         """Note for the trace what has been done on a host since then."""
@@ -255,8 +251,9 @@ class Play:
         notification.notify(self.action, events, self.task_vars)
 
 
-def raise_if_failed(result: Json) -> Json:
-    """The result. Raises StepError if it is a failure."""
-    if result.get("failed"):
-        raise StepError(result)
-    return result
+def succeeded(results: Mapping[str, Result | Failure]) -> Dict[str, Result]:
+    """The results. Raises StepError if any is a failure."""
+    failures = [result for result in results.values() if isinstance(result, Failure)]
+    if failures:
+        raise StepError(joint_failure(failures))
+    return {host: result for host, result in results.items() if not isinstance(result, Failure)}

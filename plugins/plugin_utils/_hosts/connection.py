@@ -24,7 +24,7 @@ from ansible.plugins.loader import become_loader, connection_loader
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.errors import ComputeError
 from ...module_utils._shared.parallel import run_all
-from .steps import Call
+from .call import Call
 from .transfer_watch import TERMINAL, watched, write_whole
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class OtherHost:
         self._templar = action._templar.copy_with_new_env(available_variables=self._task_vars)
         self._action = self._copy_of(action)
 
-    def step(self, call: Call[Json]) -> Json:
+    def step(self, call: Call[Any]) -> Json:
         """The result of a step on the host. AnsibleConnectionFailure if the host does not answer."""
         return self._action.step(call, self._task_vars, self.host)
 
@@ -59,11 +59,11 @@ class OtherHost:
         """A variable of the host, templated, or None."""
         return self._templar.template(self._task_vars.get(name))
 
-    def counted_step(self, call: Call[Json]) -> Json:
+    def counted_step(self, call: Call[Any]) -> Json:
         """Like ``step``; the callback shows the bytes that the step counts."""
         return self._action.counted_step(call, self._task_vars, self.host)
 
-    def fetch(self, call: Call[Json], path: str, size: int) -> Json:
+    def fetch(self, call: Call[Any], path: str, size: int) -> Json:
         """Carry out a step that writes a file of about this size, and fetch it: only the user of the controller can read it."""
         remote = self._path(os.path.basename(path))
         with self._watched(remote, size):
@@ -202,7 +202,7 @@ class OtherHosts:
             with suppress(OSError):
                 os.unlink(TERMINAL.agents)
 
-    def step(self, host: str, call: Call[Json]) -> Json:
+    def step(self, host: str, call: Call[Any]) -> Json:
         """The result of a step on a host. AnsibleError if the host does not answer: it is connected again for the next call."""
         try:
             return self.host(host).step(call)

@@ -9,14 +9,14 @@ import json
 import os
 import signal
 from itertools import chain
-from typing import Any, List, Mapping
+from typing import Any, List, Mapping, Sequence
 
 from ...module_utils._shared.codec import Json
-from ...module_utils._shared.errors import TakenError, escape_control
+from ...module_utils._shared.errors import Failure, TakenError, escape_control
 from .transfer_watch import write_whole
 
-# Codes of failures that come before those that follow from them.
-CAUSES = frozenset({"unreachable"})
+# The code of the failure of a lost host or engine, from which others follow.
+UNREACHABLE = "unreachable"
 # Not in the joint result: 2 kB for each container, and Ansible visits every value of a result several times.
 _LEFT_OUT = ("containers",)
 _LONGEST = 300
@@ -30,23 +30,26 @@ VARIABLE = "CLUSTER_COMPUTE_RESULTS"
 _FOR_PEOPLE = frozenset({"deprecations", "exception", "invocation", "lines", "unprepared", "warnings"})
 
 
-def unreachable(where: str, reason: str) -> Json:
-    """A lost host as a failure: Ansible rescues only failures. C(reason) is without the remedy."""
-    shown = escape_control(" ".join(reason.split())[:_LONGEST].rstrip(".: "))
+def unreachable(where: str, reason: str) -> Failure:
+    """A lost host as a failure: Ansible rescues only failures."""
+    shown = one_line(reason).rstrip(".: ")
     message = f"{where} cannot be reached: {shown}; check its connection, and run the same command again."
-    failure = {"code": "unreachable", "message": message, "where": where}
-    return {"failed": True, "msg": message, "failure": failure, "reason": shown}
+    return Failure(message, UNREACHABLE, where, cause=shown)
 
 
-def failure_reason(result: Json) -> str:
-    """Why a module failed, on one line of at most 300 characters."""
-    reason = result.get("msg") or result.get("module_stderr") or "the module failed"
-    return escape_control(" ".join(str(reason).split())[:_LONGEST])
+def one_line(text: str) -> str:
+    """The text on one line of at most 300 characters."""
+    return escape_control(" ".join(text.split())[:_LONGEST])
 
 
-def root_cause(result: Json) -> str:
-    """Why a call failed, without a remedy, as ``failure_reason`` shows it."""
-    return failure_reason({**result, "msg": result.get("reason") or result.get("msg")})
+def failure_of(result: Json) -> Failure:
+    """The failure of a failed result."""
+    return Failure.of_result(result, one_line(str(result.get("module_stderr") or "the module failed")))
+
+
+def root_cause(failure: Failure) -> str:
+    """Why a call failed, without a remedy, on one line."""
+    return one_line(failure.cause or failure.message)
 
 
 def with_failure_message(result: Json, step: str, host: str) -> Json:
@@ -57,7 +60,7 @@ def with_failure_message(result: Json, step: str, host: str) -> Json:
     message = f"{host}: {_cause(step, result.get('rc'), _last_line(result))}."
     # Ansible shows the text of an exception instead of the message.
     kept = {name: value for name, value in result.items() if name != "exception"}
-    return {**kept, "msg": message, "failure": {"code": "unreachable", "message": message, "where": host}}
+    return {**kept, **Failure(message, UNREACHABLE, host).to_result()}
 
 
 def _cause(step: str, code: Any, line: str) -> str:
@@ -92,7 +95,7 @@ def _last_line(result: Json) -> str:
 
 
 def joint_result(results: Mapping[str, Json]) -> Json:
-    """The lists of all agents, one after the other, and the longest durations; it has failed if the call on one agent has."""
+    """The lists of all agents, one after the other, and the longest durations."""
     found = list(results.values())
     names = list(dict.fromkeys(name for result in found for name in result if name not in _LEFT_OUT))
     values = {name: [result[name] for result in found if name in result] for name in names}
@@ -108,7 +111,6 @@ def joint_result(results: Mapping[str, Json]) -> Json:
         **lists,
         **durations,
         **({"diff": differences} if differences else {}),
-        **_failure({agent: result for agent, result in results.items() if result.get("failed")}),
     }
 
 
@@ -117,21 +119,14 @@ def as_list(value: Any) -> List[Any]:
     return value if isinstance(value, list) else [value] if value else []
 
 
-def _failure(failed: Mapping[str, Json]) -> Json:
+def joint_failure(failures: Sequence[Failure]) -> Failure:
     """Each different failure once. One that another placement can avoid decides: the launch is then repeated."""
-    if not failed:
-        return {}
     # An engine or a host that is lost makes others fail: its failure is the cause.
-    first = sorted(failed.values(), key=lambda result: _code(result) not in CAUSES)
-    failures = [dict(result.get("failure") or {}) for result in first]
-    taken = [failure for failure in failures if failure.get("code") == TakenError.code]
-    message = " ".join(dict.fromkeys(str(result.get("msg") or failure_reason(result)) for result in first))
-    trace = next(({"exception": result["exception"]} for result in first if result.get("exception")), {})
-    return {"failed": True, "msg": message, "failure": {**(taken or failures)[0], "message": message}, **trace}
-
-
-def _code(result: Json) -> str:
-    return str((result.get("failure") or {}).get("code") or "")
+    first = sorted(failures, key=lambda failure: failure.code != UNREACHABLE)
+    decisive = next((failure for failure in first if failure.code == TakenError.code), first[0])
+    message = " ".join(dict.fromkeys(failure.message for failure in first))
+    trace = next((failure.trace for failure in first if failure.trace), "")
+    return Failure(message, decisive.code, decisive.where, trace)
 
 
 def write_result(task: Any, result: Json) -> None:

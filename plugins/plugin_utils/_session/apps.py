@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import List, Mapping, Sequence, Tuple
 
 from ...module_utils._agent.ssh.app_files import running
 from ...module_utils._shared.codec import Json, sealed, subset
-from ...module_utils._shared.documents.plan import App, Plan
+from ...module_utils._shared.documents.plan import App, Plan, User
 from ...module_utils._shared.documents.session_json import SessionApp, SessionContainer, SessionDocument, tunnel
 from ...module_utils._shared.documents.topology import kept_apps
 from ...module_utils._shared.errors import ComputeError, InputError, StateError
@@ -19,8 +19,9 @@ from .._client import app_urls
 from .._client.keys import Identity
 from .._client.session_dir import DOCUMENT, Artifacts
 from .._client.shell import Shell
+from .._hosts.call import Call
 from .._hosts.conductor import Play
-from .._hosts.steps import APPS_CHANGE, STORE_CHECK_RELAYS, Call
+from .._hosts.steps import APPS_CHANGE, STORE_CHECK_RELAYS
 from .._variables.apps_change import AppsChange
 
 _MAIN = app_urls.MAIN
@@ -44,7 +45,7 @@ def change_apps(play: Play, name: str, change: AppsChange, agents: Mapping[str, 
     _check_policy(play, document.session.owner, apps, change)
     own = {
         "tokens": sealed({app.name: identity.app_token(app.name) for app in apps}),
-        "user": subset(document.session.user, "uid", "gid"),
+        "user": User.from_json(subset(document.session.user, "uid", "gid")),
     }
     with play.phase("apps"):
         result = _on_each(play, name, parts, own)
@@ -80,7 +81,7 @@ def added_apps(play: Play, plan: Plan, listed: Plan) -> List[SessionApp]:
     artifacts = Artifacts(play.artifacts, plan.session.name)
     added = app_urls.added(plan, artifacts)
     names = [one.name for one in added] + [app.name for app in running(plan.session.apps)]
-    asked = APPS_CHANGE(session=plan.session.id, user=subset(plan.session.user, "uid", "gid"), tokens=sealed({}))
+    asked = APPS_CHANGE(session=plan.session.id, user=plan.session.user, tokens=sealed({}))
     try:
         found = play.on(plan.main.agent, asked) if names else {"apps": [], "relays": []}
     except ComputeError:  # no reason to undo a session that is verified
@@ -131,7 +132,7 @@ def _on_each(play: Play, session: str, parts: List[Tuple[SessionContainer, AppsC
 def _step(container: SessionContainer, part: AppsChange, common: Json) -> Call[Json]:
     return APPS_CHANGE(
         session=part.session,
-        apps=[asdict(app) for app in part.apps],
+        apps=part.apps,
         publish=list(part.publish),
         restart=list(part.restart),
         remove=list(part.remove),
@@ -144,7 +145,7 @@ def _step(container: SessionContainer, part: AppsChange, common: Json) -> Call[J
 
 def _check_policy(play: Play, owner: str, apps: List[App], change: AppsChange) -> None:
     """Refuse relays that the policy of the site, which the head reads, does not permit this owner."""
-    relays = [asdict(app) for app in apps if app.name in change.publish]
+    relays = [app for app in apps if app.name in change.publish]
     if relays:
         play.on_head(STORE_CHECK_RELAYS(relays=relays, owner=owner, port_range=change.ports))
 

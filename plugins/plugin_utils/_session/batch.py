@@ -8,13 +8,14 @@ from __future__ import annotations
 import time
 
 from ...module_utils._shared.codec import Json
-from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.plan import Plan
+from ...module_utils._shared.documents.step_documents import Logs
 from ...module_utils._shared.planning.batch_result import SILENT_PAUSE, BatchResult, BatchWait
 from ...module_utils._shared.states import ENDED
 from .._client.log_follower import GrowingLog
+from .._hosts.call import Call
 from .._hosts.conductor import Play
-from .._hosts.steps import BATCH_START, BATCH_WAIT, Call
+from .._hosts.steps import BATCH_START, BATCH_WAIT, LOGS_READ
 from .record import record_result
 
 
@@ -49,7 +50,7 @@ class _Rounds:
         Rounds without a silent agent need no pause, because the agent of main1 watches the command meanwhile.
         """
         while True:
-            statuses = self._play.answers(self._plan.agents, self._call, validation.status)
+            statuses = self._play.answers(self._plan.agents, self._call)
             self._wait = self._wait.after_round(statuses, self._plan.session.on_failure)
             self._show_news()
             if self._wait.warning:
@@ -65,8 +66,9 @@ class _Rounds:
         if main.agent in self._wait.silent:
             return
         query = self._log.query(self._plan.session.id, main.hostname)
-        for log in self._play.logs([main.agent], lambda _agent: query)[main.agent].get("logs") or ():
-            for line in self._log.unseen(main.hostname, str(log["text"])):
+        answer = self._play.answers([main.agent], LOGS_READ(wanted=query))[main.agent]
+        for log in answer.logs if isinstance(answer, Logs) else ():
+            for line in self._log.unseen(main.hostname, log.text):
                 self._play.say(line)
 
     def _call(self, agent: str) -> Call[Json]:

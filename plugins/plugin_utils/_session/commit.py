@@ -9,13 +9,14 @@ from typing import List
 
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.image import NEVER
-from ...module_utils._shared.errors import ComputeError, InputError
+from ...module_utils._shared.documents.step_documents import CommitSpec
+from ...module_utils._shared.errors import ComputeError, Failure, InputError
 from .._client.answers import chosen
 from .._client.shell import Shell
-from .._hosts.conductor import Play, raise_if_failed
+from .._hosts.conductor import Play, succeeded
+from .._hosts.results import UNREACHABLE
 from .._hosts.steps import IMAGE_CHECK_NAME, IMAGE_COMMIT, IMAGE_MEASURE, STORE_CHECK_COMMIT
 from .._settings.settings import Settings
-from .image_distribution import image_in
 from .images import ImageTarget, distribute
 
 _VARIABLE = "session_commit_image"
@@ -37,15 +38,14 @@ def commit_container(play: Play, settings: Settings) -> Json:
             raise InputError("session_name", name, f"{host} is on {agent}, which this inventory does not have")
         play.on_head(STORE_CHECK_COMMIT(session=session, owner=owner, image=image))
         others = [one for one in _reached(play, image, owner) if one != agent]
-        wanted: Json = {"session": session, "owner": owner, "name": name, "container": host, "image": image}
-        wanted = {**wanted, "squash": settings.commit_squash}
+        wanted = CommitSpec(session, owner, name, host, image, squash=settings.commit_squash)
         measured = play.on(agent, IMAGE_MEASURE(wanted=wanted))
     play.say(str(measured["message"]))
     if play.check:
         return {"changed": True, "image": image, "id": ""}
     with play.phase("commit"):
         commit = IMAGE_COMMIT(wanted=wanted, deadline=settings.commit_timeout)
-        made = image_in(play.counted([agent], commit)[agent], agent)
+        made = play.counted([agent], commit)[agent]
     play.say(f"Image {image} is {made.id} on {agent}")
     _spread(play, image, owner, [agent, *others])
     return {"changed": True, "image": image, "id": made.id}
@@ -54,10 +54,8 @@ def commit_container(play: Play, settings: Settings) -> Json:
 def _reached(play: Play, image: str, owner: str) -> List[str]:
     """The agents that answer. Raises StepError if one of them has another image of that name."""
     found = play.try_on_each(play.names, IMAGE_CHECK_NAME(name=image, owner=owner))
-    lost = [agent for agent, result in found.items() if (result.get("failure") or {}).get("code") == "unreachable"]
-    for agent, result in found.items():
-        if agent not in lost:
-            raise_if_failed(result)
+    lost = [agent for agent, one in found.items() if isinstance(one, Failure) and one.code == UNREACHABLE]
+    succeeded({agent: one for agent, one in found.items() if agent not in lost})
     if lost:
         message = "%s cannot be reached; a former image of this name stays there until a launch replaces it."
         play.warn(message % ", ".join(lost))

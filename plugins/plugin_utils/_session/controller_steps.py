@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from dataclasses import replace
-from typing import Dict, List, Sequence
+from typing import Dict, List, Optional, Sequence
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
@@ -24,7 +24,7 @@ from ...module_utils._worker.module import at_least
 from .._doctor.provisioning import role_settings
 from .._hosts.action import Controller
 from .._variables.known_names_check import check_command
-from .image_distribution import image_in, plan_reference_image
+from .image_distribution import plan_reference_image
 
 _LENGTH = 200
 # What SSH adds when a shared connection ends.
@@ -38,8 +38,8 @@ def settings_of_agent(
     swarm_manager: bool = False,
     swarm_address: str = "",
     engine_timeout: int = 60,
-    become: bool | None = None,
-    swarm: bool | None = None,
+    become: Optional[bool] = None,
+    swarm: Optional[bool] = None,
 ) -> Json:
     """The variables of the role C(agent), without their prefix, with the defaults that depend on the host and on the inventory."""
     at_least({"agent_engine_timeout": engine_timeout}, agent_engine_timeout=1)
@@ -79,7 +79,7 @@ def plan_image(_place: Controller, images: Sequence[Json], head: str, hosts: Seq
 
     An agent without an answer is not needed. Raises StateError if all have failed.
     """
-    found = [image_in(result, "an agent") for result in images if result.get("image")]
+    found = [validation.image(result, "an agent") for result in images if result.get("image")]
     failures = [str(result["msg"]) for result in images if result.get("msg") and not result.get("image")]
     if images and len(failures) == len(images):
         raise StateError("No agent can say which images it has: " + failures[0])

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
-from ...module_utils._shared.codec import Document, Json
-from ...module_utils._shared.documents import validation
+from ...module_utils._shared.codec import Document
 from ...module_utils._shared.documents.image import ALWAYS, NEVER, AgentImage
 from ...module_utils._shared.errors import InputError, StateError
 from ...module_utils._shared.image_reference import own_digest
@@ -145,20 +144,6 @@ def distribution_message(reference: str, pulled: Sequence[str], plan: Copies, se
 def by_agent(images: Sequence[AgentImage]) -> Dict[str, AgentImage]:
     """The images by agent. The first entry of an agent counts: the controller's engine, the last entry, may be an agent, too."""
     return {image.agent: image for image in reversed(images)}
-
-
-def reported_images(agents: Sequence[str], results: Mapping[str, Json]) -> Dict[str, AgentImage]:
-    """The images in the results of these agents; a StateError if the result of an agent has none."""
-    for name in agents:
-        if "image" not in results.get(name, {}):
-            message = "Agent %s has not reported its image: %s; see the task that failed there, and run this again."
-            raise StateError(message % (name, str(results.get(name, {}).get("msg") or "no result").rstrip(".")), name)
-    return {name: image_in(results[name], name) for name in agents}
-
-
-def image_in(result: Json, agent: str) -> AgentImage:
-    """The image in an agent's answer. Raises ComputeError if there is none."""
-    return validation.arrived(AgentImage, result.get("image"), "answer", agent)
 
 
 @dataclass(frozen=True)

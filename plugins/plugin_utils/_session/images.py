@@ -23,8 +23,9 @@ from ...module_utils._shared.image_reference import registry_of
 from ...module_utils._shared.units import show_bytes
 from .._client.registry_login import login_for
 from .._hosts import direct_call
+from .._hosts.call import Call
 from .._hosts.conductor import Play
-from .._hosts.steps import IMAGE_ASK, IMAGE_DESCRIBE, IMAGE_EXPORT, IMAGE_LOAD, IMAGE_PULL, Call
+from .._hosts.steps import IMAGE_ASK, IMAGE_DESCRIBE, IMAGE_EXPORT, IMAGE_LOAD, IMAGE_PULL
 from .deployment import image_is_settled, is_permitted
 from .image_distribution import (
     Copies,
@@ -33,10 +34,8 @@ from .image_distribution import (
     by_architecture,
     check_copies,
     distribution_message,
-    image_in,
     plan_copies,
     plan_pulls,
-    reported_images,
 )
 from .launch_spec import Launch
 
@@ -97,14 +96,13 @@ def login_to(name: str, registry: str, username: str, password: str) -> Mapping[
 def check_exist(play: Play, images: Sequence[ImageTarget]) -> None:
     """Refuse an image that exists nowhere before another one is pulled. Raises InputError."""
     for wanted in images if len(images) > 1 else ():
-        known = _described(play, wanted)
+        known = play.on_each(wanted.asked, IMAGE_DESCRIBE(name=wanted.name))
         own = _controller_image(play, wanted.name)
         if any(one.present for one in (*known.values(), *own.values())):
             continue
         if wanted.pull != NEVER:
             asks = IMAGE_ASK(name=wanted.name, **(wanted.login or {}))
-            asked = play.on_each(wanted.needing, asks)
-            known.update(reported_images(wanted.needing, asked))
+            known.update(play.on_each(wanted.needing, asks))
             if not all(known[agent].reason for agent in wanted.needing):
                 continue
         nowhere = Copies(copies=tuple(wanted.needing))
@@ -116,17 +114,11 @@ def distribute(play: Play, wanted: ImageTarget) -> bool:
 
     Each architecture has its own. An image of a container stays on agents of the architecture of the first.
     """
-    images = _described(play, wanted)
+    images = play.on_each(wanted.asked, IMAGE_DESCRIBE(name=wanted.name))
     groups = by_architecture(wanted.needing, images)
     parts = [replace(wanted, needing=group) for group in (groups[:1] if wanted.owner else groups)]
     changed = [_distribute(play, part, dict(images)) for part in parts]
     return any(changed)
-
-
-def _described(play: Play, wanted: ImageTarget) -> Dict[str, AgentImage]:
-    """The image on each agent from which it can be copied."""
-    found = play.on_each(wanted.asked, IMAGE_DESCRIBE(name=wanted.name))
-    return reported_images(wanted.asked, found)
 
 
 def _distribute(play: Play, wanted: ImageTarget, images: Dict[str, AgentImage]) -> bool:
@@ -157,8 +149,7 @@ def _pulled(play: Play, wanted: ImageTarget, pulls: Pulls) -> Dict[str, AgentIma
         **(wanted.login or {}),
     )
     with play.phase("pull"):
-        results = play.counted(pulls.agents, pull)
-    return reported_images(pulls.agents, results)
+        return play.counted(pulls.agents, pull)
 
 
 def _copies(play: Play, wanted: ImageTarget, images: Dict[str, AgentImage]) -> Copies:
@@ -180,7 +171,7 @@ def _controller_image(play: Play, name: str) -> Dict[str, AgentImage]:
     call = IMAGE_DESCRIBE(name=name)
     args = {"call": call.step, "params": call.params, "agent": CONTROLLER, "docker_host": str(address or "")}
     result = direct_call.call(args, check_mode=False, diff=False)
-    return {CONTROLLER: image_in(result, CONTROLLER)} if result.get("image") else {}
+    return {} if result.get("failed") else {CONTROLLER: call.read(result, CONTROLLER)}
 
 
 def _copy(play: Play, wanted: ImageTarget, copies: Copies) -> None:

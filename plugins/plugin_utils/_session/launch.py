@@ -13,6 +13,7 @@ from typing import Iterator, List, Sequence, Tuple
 from ...module_utils._shared import states
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.plan import Plan
+from ...module_utils._shared.documents.step_documents import LogRequest, Logs
 from ...module_utils._shared.errors import ComputeError, SessionError, TakenError
 from ...module_utils._shared.planning.batch_result import FAILURE
 from .._client.session_dir import Artifacts
@@ -36,6 +37,7 @@ from .launch_spec import Launch, LaunchSpec
 from .losses import clean_up
 from .place import place_session, show_place
 from .record import record_running, record_session
+from .removal import failure_in
 from .reports import Exclusions, RecentReports, Reports, collect_reports
 from .start import await_apps, create_containers, restore_files, start_containers, stop_containers
 from .terminate import remove, terminate
@@ -166,31 +168,33 @@ def _deployed(play: Play, placed: Launch, plan: Plan) -> LaunchResult:
     return LaunchResult(placed, bool(placed.decision.changed or files or found.get("refilled") or has_changed))
 
 
-def _remove_launch(play: Play, placed: Launch, plan: Plan) -> Tuple[List[Json], Sequence[str]]:
+def _remove_launch(play: Play, placed: Launch, plan: Plan) -> Tuple[List[Logs], Sequence[str]]:
     """Remove the containers and the network of a launch. Returns their logs, and the agents that may still hold something of it."""
     session, is_new = plan.session.id, placed.decision.outcome == "placed"
     own = CONTAINERS_ABSENT(sessions=[session], launch=plan.session.launch)
     with play.phase("undo"):
-        logs = (
-            play.try_on_each(plan.agents, LOGS_READ(session=session, tail=_LINES, total=_BYTES, deadline=_SECONDS))
-            if is_new
-            else {}
-        )
-        removed = play.try_on_each(plan.agents, own)
-        lost = unreachable_agents(placed.agents, [agent for agent, answer in removed.items() if answer.get("failure")])
+        wanted = LogRequest(session, tail=_LINES, total=_BYTES, deadline=_SECONDS)
+        logs = play.try_on_each(plan.agents, LOGS_READ(wanted=wanted)) if is_new else {}
+        failed = [agent for agent, one in play.try_on_each(plan.agents, own).items() if failure_in(one)]
+        lost = unreachable_agents(placed.agents, failed)
         if is_new:
             host = network_host(plan, placed.agents, play.head)
-            play.tried(host, NETWORK_ABSENT(sessions=[session], deadline=network_patience(lost)))
-    return [{"logs": answer["logs"]} for answer in logs.values() if answer.get("logs")], lost
+            play.try_on_each([host], NETWORK_ABSENT(sessions=[session], deadline=network_patience(lost)))
+    return [one for one in logs.values() if isinstance(one, Logs) and one.logs], lost
 
 
-def _recorded_failure(play: Play, plan: Plan, change: Json, logs: Sequence[Json]) -> str:
+def _recorded_failure(play: Play, plan: Plan, change: Json, logs: Sequence[Logs]) -> str:
     """Record why the launch failed, and return it for people; empty if the session waits for another attempt."""
     trace.forget()
     reason = str(change["reason"])
     try:
         session = record_session(
-            play, "failed", id=plan.session.id, launch=plan.session.launch, **change, logs=list(logs)
+            play,
+            "failed",
+            id=plan.session.id,
+            launch=plan.session.launch,
+            **change,
+            logs=[one.to_json() for one in logs],
         )["session"]
     except ComputeError as error:
         return f"{reason} {error.message}"
@@ -214,7 +218,7 @@ def _change(play: Play, placed: Launch, plan: Plan) -> bool:
     if placed.must_apply_limits:
         with play.phase("limits"):
             limited = play.on_each(plan.agents, lambda agent: CONTAINERS_LIMITED(plan=plan.part(agent)))
-        has_changed = any(answer.get("changed") for answer in limited.values())
+        has_changed = any(one.changed for one in limited.values())
     if apps:
         restart_apps(play, plan, apps, placed.asked.request.apps_timeout)
     return has_changed or bool(apps)
@@ -252,4 +256,4 @@ def prove_folders(play: Play, plan: Plan) -> None:
             find = FOLDERS_FIND(marks=play.on(main, mark)["marks"], token=token)
             play.on_each(others, find)
         finally:
-            play.tried(main, FOLDERS_UNMARK(folders=folders, token=token, permitted=permitted))
+            play.try_on_each([main], FOLDERS_UNMARK(folders=folders, token=token, permitted=permitted))

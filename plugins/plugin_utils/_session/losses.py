@@ -10,7 +10,6 @@ from typing import List, Mapping
 from ...module_utils._shared import label
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import HOST, MULTI_NODE
-from ...module_utils._shared.documents import validation
 from ...module_utils._shared.errors import ComputeError, StateError
 from .._hosts.conductor import Play
 from .._hosts.steps import (
@@ -23,6 +22,7 @@ from .._hosts.steps import (
     SWARM_JOIN,
     SWARM_LEAVE,
 )
+from .removal import remove_containers
 from .reports import Reports
 
 _NOT_CLEANED = "What sessions have left on %s was not removed: %s The next pass tries again."
@@ -66,8 +66,7 @@ def clean_up(play: Play, reports: Reports, fenced: Mapping[str, Json]) -> None:
 def _fenced_now(play: Play, reports: Reports, agent: str, found: Json) -> Json:
     """Return what is still to clean of what was ``found``: another controller may have cleaned, and moved sessions back, meanwhile."""
     own = QUEUE_FENCED(agents=[report for report in reports.agents if report["name"] == agent])
-    answer = validation.losses(play.on_head(own), play.head)
-    now = (answer.get("fenced") or {}).get(agent)
+    now = (play.on_head(own).get("fenced") or {}).get(agent)
     if not now:
         return {}
     sessions = [one for one in found["sessions"] if one in now["sessions"]]
@@ -79,7 +78,7 @@ def _clean(play: Play, reports: Reports, agent: str, found: Json) -> None:
         return
     sessions = list(found["sessions"])
     if sessions:
-        play.on(agent, CONTAINERS_ABSENT(sessions=sessions, over=sessions, network=True))
+        remove_containers(play, [agent], CONTAINERS_ABSENT(sessions=sessions, over=sessions, network=True))
     # None leaves a Swarm because the store says so: an agent that answers says itself that it is in none.
     known = [one for one in reports.statuses if one.name == agent and one.reachable]
     rejoins = bool(found["rejoins"]) and any(not (one.swarm or one.managers) for one in known)

@@ -13,7 +13,6 @@ from ansible.utils.vars import load_extra_vars
 
 from ...module_utils._agent.guard import unguarded
 from ...module_utils._shared.codec import Json
-from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.decision import Decision
 from ...module_utils._shared.documents.plan import Plan
 from ...module_utils._shared.errors import ComputeError, PendingError, StateError
@@ -25,7 +24,7 @@ from .._client.request_cache import KeptRequests, StaleSessionDirs
 from .._client.secret_values import read_secrets, secret_files
 from .._client.session_dir import Artifacts
 from .._hosts import notification
-from .._hosts.conductor import Play, raise_if_failed
+from .._hosts.conductor import Play
 from .._hosts.holder import has_exited, lease_owner
 from .._hosts.steps import SESSION_PLACE
 from .._settings.settings import KEPT
@@ -180,9 +179,7 @@ def _attempt(play: Play, options: Json) -> Decision:
 
 
 def _decided(play: Play, options: Json) -> Decision:
-    answer = play.tried_on_head(SESSION_PLACE(**options))
-    # A session of the queue that cannot be launched is a decision, too.
-    return validation.decision(answer if answer.get("outcome") == "failed" else raise_if_failed(answer), play.head)
+    return play.on_head(SESSION_PLACE(**options))
 
 
 def _with_plan(play: Play, placed: Launch, plan: Plan, reports: Reports) -> Launch:

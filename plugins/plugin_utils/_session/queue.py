@@ -12,7 +12,6 @@ from typing import Iterator, List, Sequence
 from ...module_utils._head.session_view import finished_sessions, sessions_to_repair
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import RELOCATE
-from ...module_utils._shared.documents import validation
 from ...module_utils._shared.errors import ComputeError, SessionError
 from ...module_utils._shared.exits import LOST, UNMOVED
 from ...module_utils._shared.planning.request import Request
@@ -205,7 +204,7 @@ class _Pass:
             **folders.option(),
         )
         with play.phase("upkeep"):
-            result = validation.losses(play.on_head(maintain), play.head)
+            result = play.on_head(maintain)
         play.warn(*folders.remove(result.get("ended_folders") or ()))
         play.notify(notification.DEGRADED, *result.get("degraded") or ())
         if not play.check:

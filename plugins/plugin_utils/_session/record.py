@@ -32,7 +32,7 @@ def record_session(play: Play, state: str, **change: Any) -> Json:
     is_end = state in ("terminating", "terminated")
     folders = StaleSessionDirs.of(play.artifacts if is_end else None, check=play.check)
     made = {**change, **folders.option(), "holder": lease_owner()}
-    result = validation.recorded(play.on_head(SESSION_RECORD(state=state, change=made)), play.head)
+    result = play.on_head(SESSION_RECORD(state=state, change=made))
     event = notification.event_of(bool(result.get("changed")), result["session"], str(change.get("result") or ""))
     play.notify(event, result["session"])
     play.notify(notification.ENDED, *result.get("ended") or ())

@@ -19,14 +19,14 @@ from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.plan import Plan
 from ...module_utils._shared.documents.report import AgentStatus, names_of_one_engine, one_engine
 from ...module_utils._shared.documents.schema import AGENT
-from ...module_utils._shared.errors import ComputeError, StateError
+from ...module_utils._shared.errors import ComputeError, Failure, InputError, StateError
 from ...module_utils._shared.names import ALL_OWNERS
 from ...module_utils._shared.planning.catalogue import lacks
 from .._hosts.conductor import Play, StepError
 from .._hosts.documented import documented
 from .._hosts.files import write
 from .._hosts.holder import login
-from .._hosts.results import root_cause
+from .._hosts.results import UNREACHABLE, root_cause
 from .._hosts.ssh_route import plugin_of
 from .._hosts.steps import REPORT_COLLECT, SESSIONS_LIST_ALL
 from .._output.metrics import metrics_text
@@ -145,9 +145,11 @@ def collect_reports(
     )
 
 
-def _check_head(head: str, answers: Mapping[str, Json]) -> None:
+def _check_head(head: str, answers: Mapping[str, Json | Failure]) -> None:
     """Refuse a head that has no session and no policy if another agent has: the inventory has named that one before."""
-    found = {host: validation.store(answer, host) for host, answer in answers.items() if not answer.get("failed")}
+    found = {
+        host: validation.store(answer, host) for host, answer in answers.items() if not isinstance(answer, Failure)
+    }
     own = found.get(head)
     for host, other in found.items():
         sessions = other["sessions"] if own and not own["sessions"] else 0
@@ -207,32 +209,31 @@ def report_options(given: Json) -> Json:
     return dict(checked.validated_parameters)
 
 
-def of_result(asked: Json, result: Json) -> Json:
+def of_result(asked: Json, result: Json | Failure) -> Json:
     """A result of C(agent_info) with a checked report as ``agent``. ``asked`` are its options.
 
     A lost connection may come back. A module that fails, for example without a library, fails again until the host is repaired.
     """
-    code = (result.get("failure") or {}).get("code")
-    if code == "unreachable":
-        return {**_lost(asked, result, may_return=True), "connected": False}
-    if code == "input":
-        raise StepError(result)
-    if result.get("failed"):
-        return _lost(asked, result, may_return=False)
+    if isinstance(result, Failure):
+        if result.code == UNREACHABLE:
+            return {**_lost(asked, root_cause(result), may_return=True), "connected": False}
+        if result.code == InputError.code:
+            raise StepError(result)
+        return _lost(asked, root_cause(result), may_return=False)
     if not AGENT(asked["name"]):
-        return _lost(asked, {"msg": _ODD_NAME}, may_return=False)
+        return _lost(asked, _ODD_NAME, may_return=False)
     try:
         return {**result, "agent": validation.report(result.get("agent"), str(asked["name"]))}
     except ComputeError as error:
         # An agent whose report is refused gets nothing, and delays no session elsewhere.
-        return _lost(asked, {"msg": error.message}, may_return=False)
+        return _lost(asked, root_cause(error.failure), may_return=False)
 
 
-def _lost(asked: Json, failure: Json, *, may_return: bool) -> Json:
+def _lost(asked: Json, reason: str, *, may_return: bool) -> Json:
     groups = asked.get("group") or "default"
     group = groups if isinstance(groups, str) else ",".join(groups)
     report = {"name": asked["name"], "group": group, "reachable": False, "may_return": may_return}
-    return {"changed": False, "agent": {**report, "reason": root_cause(failure)}, "duration": 0.0}
+    return {"changed": False, "agent": {**report, "reason": reason}, "duration": 0.0}
 
 
 def _asked_of(play: Play, host: str) -> Json:

@@ -9,6 +9,7 @@ from typing import Collection, Tuple
 
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.plan import Plan
+from ...module_utils._shared.documents.step_documents import RemovedContainers
 from ...module_utils._shared.errors import StateError
 from ...module_utils._shared.planning.plan import with_user_environment
 from ...module_utils._shared.planning.request import Request
@@ -17,10 +18,12 @@ from ...module_utils._shared.planning.resizing import resized, without
 from .._client.identity import SessionIdentity
 from .._client.request_cache import KeptRequests
 from .._client.session_dir import Artifacts
+from .._hosts.call import Call
 from .._hosts.conductor import Play
-from .._hosts.steps import CONTAINERS_ABSENT, CONTAINERS_FOLLOWED, Call
+from .._hosts.steps import CONTAINERS_ABSENT, CONTAINERS_FOLLOWED
 from .._variables.templates import render_environment
 from .launch_spec import Launch
+from .removal import remove_containers
 from .session_file import running_session
 
 
@@ -45,7 +48,7 @@ def remove_strangers(play: Play, placed: Launch, plan: Plan) -> None:
     agents = {agent for _hostname, agent in placed.decision.removed}
     found = [agent for agent in play.names if agent in agents]
     with play.phase("remove"):
-        play.on_each(found, lambda agent: _all_but(plan, placed.decision.removed, agent))
+        remove_containers(play, found, lambda agent: _all_but(plan, placed.decision.removed, agent))
 
 
 def update_members(play: Play, plan: Plan) -> None:
@@ -78,7 +81,7 @@ def size_change(placed: Launch, plan: Plan) -> Json:
     return {"before": before, "after": after, "before_header": "containers", "after_header": "containers"}
 
 
-def _all_but(plan: Plan, gone: Collection[Tuple[str, str]] = (), agent: str = "") -> Call[Json]:
+def _all_but(plan: Plan, gone: Collection[Tuple[str, str]] = (), agent: str = "") -> Call[RemovedContainers]:
     """Return what removes all containers of the session on an agent but those of the plan that are not among those to go there."""
     keep = [one.id for one in plan.containers if (one.hostname, agent) not in gone]
     return CONTAINERS_ABSENT(sessions=[plan.session.id], keep=keep)

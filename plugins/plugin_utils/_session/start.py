@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Sequence, Tuple
 
+from ...module_utils._agent.engine.secrets import SecretFiles
 from ...module_utils._agent.ssh.container_files import ID_CONTAINER
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.plan import Plan
@@ -19,6 +20,7 @@ from .._client import shared_config
 from .._client.identity import SessionIdentity
 from .._client.secret_values import delivered as delivered_secrets
 from .._client.session_dir import DOCUMENT, Artifacts
+from .._hosts.call import Call
 from .._hosts.conductor import Play, StepError
 from .._hosts.steps import (
     APPS_READY,
@@ -27,7 +29,6 @@ from .._hosts.steps import (
     CONTAINERS_STARTED,
     CONTAINERS_STOPPED,
     NETWORK_PRESENT,
-    Call,
 )
 from .record import kept_document
 
@@ -44,15 +45,13 @@ def create_containers(play: Play, plan: Plan, network_host: str, made: Plan) -> 
     is_apart = network_host not in plan.agents
     if is_apart:
         with play.phase("network"):
-            play.on(network_host, NETWORK_PRESENT(plan=plan.to_short_json()))
+            play.on(network_host, NETWORK_PRESENT(plan=plan))
     with play.phase("create", made):
         created = play.on_each(
             _busy(plan, made), lambda agent: CONTAINERS_CREATED(plan=plan.part(agent), network=agent == network_host)
         )
     if not is_apart:
-        play.timings["network"] = max(
-            (float(one.get("network_duration") or 0.0) for one in created.values()), default=0.0
-        )
+        play.timings["network"] = max((one.network_duration for one in created.values()), default=0.0)
 
 
 def start_containers(play: Play, plan: Plan, request: Request, made: Plan) -> None:
@@ -60,12 +59,11 @@ def start_containers(play: Play, plan: Plan, request: Request, made: Plan) -> No
     artifacts = Artifacts(play.artifacts, plan.session.name)
     own = SessionIdentity.of(plan, artifacts, check=False)
     given = play.value(SECRETS) if plan.session.secrets else None
-    delivered = delivered_secrets(plan.session, given, play.action._loader, play.artifacts)
-    common = {"bootstrap_timeout": request.bootstrap_timeout, **delivered}
+    secrets = delivered_secrets(plan.session, given, play.action._loader, play.artifacts)
 
     with play.phase("start", made):
         try:
-            _start_in_order(play, plan, own, common, request.apps_timeout, _busy(plan, made))
+            _start_in_order(play, plan, own, request, secrets, _busy(plan, made))
         except StepError:
             own.forget()
             raise
@@ -79,19 +77,26 @@ def _busy(plan: Plan, made: Plan) -> Sequence[str]:
 
 
 def _start_in_order(
-    play: Play, plan: Plan, own: SessionIdentity, common: Json, seconds: int, agents: Sequence[str]
+    play: Play, plan: Plan, own: SessionIdentity, request: Request, secrets: SecretFiles | None, agents: Sequence[str]
 ) -> None:
     """Start the roles whose containers wait for none first, and wait until they are ready. Without roles, all start together."""
     for roles in waves(plan.session.roles) or [()]:
         part = plan.of_roles(roles) if roles else plan
 
         def call(agent: str, part: Plan = part) -> Call[Json]:
-            return CONTAINERS_STARTED(plan=part.part(agent), bundle=own.bundle(agent), **common)
+            return CONTAINERS_STARTED(
+                plan=part.part(agent),
+                bundle=own.bundle(agent),
+                secrets=secrets,
+                bootstrap_timeout=request.bootstrap_timeout,
+            )
 
         play.on_each([agent for agent in part.agents if agent in agents], call)
         busy = [role.name for role in plan.session.roles if role.name in roles and (role.command or role.ready)]
         begun = plan.of_roles(busy)
-        more = {agent: CONTAINERS_BEGUN(plan=begun.part(agent), deadline=seconds) for agent in begun.agents}
+        more = {
+            agent: CONTAINERS_BEGUN(plan=begun.part(agent), deadline=request.apps_timeout) for agent in begun.agents
+        }
         if busy:
             play.on_each(begun.agents, more.__getitem__)
 

@@ -7,27 +7,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import partial
 from types import MappingProxyType
 from typing import Dict, List, Mapping, Sequence
 
 from ...module_utils._shared import states
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import GRACE
-from ...module_utils._shared.errors import StateError
+from ...module_utils._shared.documents.step_documents import LogRequest, Logs, RemovedContainers
+from ...module_utils._shared.errors import Failure, StateError
 from ...module_utils._shared.text.summaries import match_summary, termination_summary
 from .._hosts.conductor import Play, StepError
 from .._hosts.holder import login
-from .._hosts.results import joint_result
-from .._hosts.steps import CONTAINERS_ABSENT, NETWORK_ABSENT, SESSIONS_LIST_ALL
+from .._hosts.results import joint_failure
+from .._hosts.steps import CONTAINERS_ABSENT, LOGS_READ, NETWORK_ABSENT, SESSIONS_LIST_ALL
 from .deployment import network_patience, unreachable_agents
 from .record import record_session
+from .removal import failure_in
 from .reports import RecentReports, Reports, collect_reports
 
 # What the head keeps of the logs of each container.
-_LOGS = {"tail": 10000, "total": 16 << 20, "deadline": 30}
-# What the answer of an agent has if its report is outdated. A network without containers goes after the answer.
-_MARKS = ("changed", "failed", "left_networks")
+_LINES, _BYTES, _SECONDS = 10000, 16 << 20, 30
 NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
@@ -44,12 +43,26 @@ class TerminateResult:
 class CleanupResult:
     """The results of a removal, by agent. ``failed`` are the agents that still hold a part of the session."""
 
-    answers: Dict[str, Json] = field(default_factory=dict)
-    failed: Dict[str, Json] = field(default_factory=dict)
+    answers: Dict[str, RemovedContainers | Failure] = field(default_factory=dict)
+    failed: Dict[str, Failure] = field(default_factory=dict)
+
+    @property
+    def removed(self) -> Dict[str, RemovedContainers]:
+        """The answers of the agents that have removed what they can."""
+        return {agent: one for agent, one in self.answers.items() if isinstance(one, RemovedContainers)}
 
     @property
     def logs(self) -> List[Json]:
-        return [{"logs": answer["logs"]} for answer in self.answers.values() if answer.get("logs")]
+        return [Logs(one.logs).to_json() for one in self.removed.values() if one.logs]
+
+    @property
+    def outdated(self) -> List[str]:
+        """The agents whose reports are outdated. A network without containers goes after the answer."""
+        return [
+            agent
+            for agent, one in self.answers.items()
+            if failure_in(one) or (isinstance(one, RemovedContainers) and (one.changed or one.left_networks))
+        ]
 
 
 def terminate(
@@ -79,14 +92,14 @@ def terminate(
     own = {session["id"]: begun["grace"]} if is_ending else {}
     removed = remove(play, reports, begun.get("remove") or (), begun.get("ended") or (), own)
     if recent:
-        recent.note_use(host for host, one in removed.answers.items() if any(map(one.get, _MARKS)))
+        recent.note_use(removed.outdated)
     if is_ending:
         reached = [agent for agent in reports.reachable if agent not in removed.failed]
         change = {"agents": reports.agents, "reached": reached, "logs": removed.logs}
         session = record_session(play, "terminated", id=session["id"], **change)["session"]
     if removed.failed:
-        raise StepError(joint_result(removed.failed))
-    has_removed = any(answer.get("changed") for answer in removed.answers.values())
+        raise StepError(joint_failure(list(removed.failed.values())))
+    has_removed = any(one.changed for one in removed.removed.values())
     return TerminateResult(session, termination_summary(session, name), bool(begun["changed"] or has_removed))
 
 
@@ -98,7 +111,7 @@ def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600
     play.show([match_summary(names, pattern)])
     if names and not many:
         raise StateError(match_summary(names, pattern, refused=True))
-    recent, ended, failures = RecentReports(play, apps_of=names), [], {}
+    recent, ended, failures = RecentReports(play, apps_of=names), [], []
     # Without a match, this still removes what sessions have left that have ended by themselves.
     for name in names or [pattern]:
         try:
@@ -106,9 +119,9 @@ def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600
             ended.append(terminate(play, name, play.owner, lease, recent=recent))
             play.show([ended[-1].summary])
         except StepError as error:
-            failures[name] = error.result
+            failures.append(error.failure)
     if failures:
-        raise StepError(joint_result(failures))
+        raise StepError(joint_failure(failures))
     return ended
 
 
@@ -134,18 +147,19 @@ def remove(
         return CleanupResult()
     has_waited = not ending and reports.have_only_networks_of(leftovers)
     patience = network_patience(unreachable_agents(reports.statuses), has_waited)
-    logs = {**_LOGS, "session": ending} if ending else None
+    logs = _logs_of(ending) if ending else None
     before = [session for session in leftovers if session not in new]
     grace = {**dict.fromkeys(new, GRACE), **own}
     absent = CONTAINERS_ABSENT(sessions=sessions, network=True, over=before, grace=grace, logs=logs)
     with play.phase("remove"):
         removed = CleanupResult(play.try_on_each(reports.reachable, absent))
-        left = [agent for agent, answer in removed.answers.items() if answer.get("left_networks")]
+        left = [agent for agent, one in removed.removed.items() if one.left_networks]
         last = NETWORK_ABSENT(sessions=sessions, deadline=patience)
         networks = play.try_on_each(left, last)
     if ending:
         answers = [*removed.answers.items(), *networks.items()]
-        removed.failed = {agent: answer for agent, answer in answers if answer.get("failed")}
+        failures = ((agent, failure_in(answer)) for agent, answer in answers)
+        removed.failed = {agent: failure for agent, failure in failures if failure}
     return removed
 
 
@@ -157,11 +171,11 @@ def _keep_logs(play: Play, reports: Reports, sessions: Sequence[str]) -> None:
             for agent in reports.agents
             if any(container.get("session") == session for container in agent.get("containers") or ())
         ]
-        answers = play.logs(holding, partial(_query, session)).values()
-        logs = [answer for answer in answers if answer.get("logs")]
+        answers = play.answers(holding, LOGS_READ(wanted=_logs_of(session))).values()
+        logs = [answer.to_json() for answer in answers if isinstance(answer, Logs) and answer.logs]
         if logs:
             record_session(play, "terminated", id=session, logs=logs)
 
 
-def _query(session: str, _agent: str) -> Json:
-    return {**_LOGS, "session": session}
+def _logs_of(session: str) -> LogRequest:
+    return LogRequest(session, tail=_LINES, total=_BYTES, deadline=_SECONDS)

@@ -16,13 +16,14 @@ from ...module_utils._agent.engine.logs import joined_lines
 from ...module_utils._agent.ssh.config_files import ssh_port
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.plan import Plan
+from ...module_utils._shared.documents.step_documents import LogRequest, Logs
 from ...module_utils._shared.errors import ComputeError
 from .._client.identity import SessionIdentity
 from .._client.proof import Proof, seconds_for
 from .._client.session_dir import Artifacts
 from .._client.ssh import SshEndpoint, reach
 from .._hosts.conductor import Play
-from .._hosts.steps import CONTAINERS_REFILLED
+from .._hosts.steps import CONTAINERS_REFILLED, LOGS_READ
 
 _MOST_OF_LOGS = 1 << 16
 # Seconds for the logins: containers that run answer in less than one.
@@ -50,14 +51,14 @@ def verify(play: Play, plan: Plan, seconds: int, proof: Proof | None = None) -> 
 
 def _refuse_ended(play: Play, plan: Plan) -> None:
     """Raise an error for a container of the plan that has ended: it will not answer."""
-    options = {"session": plan.session.id, "ended": True, "total": _MOST_OF_LOGS, "deadline": 10}
+    read = LOGS_READ(wanted=LogRequest(plan.session.id, ended=True, total=_MOST_OF_LOGS, deadline=10))
 
-    for agent, answer in play.logs(plan.agents, lambda _agent: options).items():
+    for agent, answer in play.answers(plan.agents, read).items():
         # The verification itself reports what does not answer.
-        for log in answer.get("logs") or ():
-            values = (log["hostname"], agent, joined_lines(log["text"]).rstrip("."))
+        for log in answer.logs if isinstance(answer, Logs) else ():
+            values = (log.hostname, agent, joined_lines(log.text).rstrip("."))
             message = "%s: on %s the container ended right after its start; its last lines: %s."
-            raise ComputeError(message % values, str(log["hostname"]))
+            raise ComputeError(message % values, log.hostname)
 
 
 def confirm(play: Play, plan: Plan, seconds: int) -> Json:

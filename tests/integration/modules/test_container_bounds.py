@@ -51,8 +51,8 @@ def test_control_characters_of_a_log_are_visible_and_its_size_is_bounded(launche
     create_and_start(launch)
     write = "printf '\\033]0;title\\007\\n' >/proc/1/fd/1; i=0; while [ $i -lt 200 ]; do echo a-line-of-more-than-thirty-characters; i=$((i+1)); done >/proc/1/fd/1"
     inside(client, launch.plan, 0, write)
-    [log] = run_step("logs.read", session=launch.plan.session.id)["logs"]
+    [log] = run_step("logs.read", wanted={"session": launch.plan.session.id})["logs"]
     assert "\\x1b]0;title\\x07" in log["text"]
     assert "\x1b" not in log["text"]
-    [short] = run_step("logs.read", session=launch.plan.session.id, total=1)["logs"]
+    [short] = run_step("logs.read", wanted={"session": launch.plan.session.id, "total": 1})["logs"]
     assert short["text"].startswith("(only the last 4 KiB of this log)")

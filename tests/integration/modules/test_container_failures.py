@@ -88,7 +88,7 @@ def test_a_log_that_cannot_be_read_stops_nothing(launcher: Launcher, client: Any
     client.create_container(
         IMAGE, ends, labels=labels, name=plan.main.name, entrypoint=["/bin/sh"], host_config=without
     )
-    main, sub = run_step("logs.read", session=plan.session.id)["logs"]
+    main, sub = run_step("logs.read", wanted={"session": plan.session.id})["logs"]
     assert re.fullmatch(r"\(its log cannot be read: .*does not support reading.*\)\n", main["text"])
     assert sub["text"] == ""
     with pytest.raises(
@@ -129,7 +129,7 @@ def test_all_or_nothing(launcher: Launcher, client: Any, case: str) -> None:
     with pytest.raises(EngineError, match=message) as caught:
         create_and_start(launch)
     print(caught.value.message)
-    logs = run_step("logs.read", session=launch.plan.session.id)["logs"]
+    logs = run_step("logs.read", wanted={"session": launch.plan.session.id})["logs"]
     assert any("cannot go on" in log["text"] for log in logs) == (case == "ends")
     assert left(launch, client) == []
 

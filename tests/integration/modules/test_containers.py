@@ -196,12 +196,12 @@ def test_modules(launcher: Launcher, client: Any, engine_host: str) -> None:
     mine = [one for one in report["containers"] if one["session"] == plan.session.id]
     assert [one["hostname"] for one in mine] == ["main1", "sub1"]
     assert report["image"]["present"]
-    logs = run_step("logs.read", session=plan.session.id, tail=1)["logs"]
+    logs = run_step("logs.read", wanted={"session": plan.session.id, "tail": 1})["logs"]
     assert [(one["hostname"], one["text"]) for one in logs] == [
         ("main1", "init says: sleep\n"),
         ("sub1", "init says: sleep\n"),
     ]
-    only = run_step("logs.read", session=plan.session.id, containers=["sub1"])["logs"]
+    only = run_step("logs.read", wanted={"session": plan.session.id, "containers": ["sub1"]})["logs"]
     assert [one["hostname"] for one in only] == ["sub1"]
     options = {"agent": AGENT, "sessions": [plan.session.id]}
     assert run_module("containers", state="absent", check=True, **options)["changed"]

@@ -79,15 +79,16 @@ def test_a_container_that_hangs_keeps_neither_the_report_nor_the_end_of_others(
         ended = removal.carry_out(check=False).to_json()
         assert [one["Names"] for one in ours(client, plan)] == [["/" + plan.containers[1].name]]
         assert ended["changed_names"] == [plan.main.name]
-        assert ended["failed"]
-        assert ended["msg"].startswith(f"{plan.containers[1].name}: on {AGENT} the container hangs, and the engine")
+        assert ended["failure"]["message"].startswith(
+            f"{plan.containers[1].name}: on {AGENT} the container hangs, and the engine"
+        )
         texts = {log["hostname"]: log["text"] for log in ended["logs"]}
         assert "init says: sleep" in texts["main1"]
         assert "cannot be read" in texts["sub1"]
         # The engine holds what belongs to the container: it answers no request for it any more.
         assert states(plan)["sub1"]["batch"]["reason"].startswith("sub1: ")
     again = replace(removal, engine=Engine(engine_host, 60, AGENT)).carry_out(check=False).to_json()
-    assert "failed" not in again
+    assert "failure" not in again
     assert ours(client, plan) == []
 
 

@@ -25,6 +25,7 @@ from typing import IO, Collection, Dict, Iterable, Iterator, List, Sequence, Set
 
 from ..._shared import label
 from ..._shared.codec import Json
+from ..._shared.documents.step_documents import CommitSpec
 from ..._shared.errors import ConflictError, EngineError, StateError
 from ..._shared.units import show_bytes
 from .images import CHUNK, ImageEngine, at_work, image_folder
@@ -42,18 +43,6 @@ _CONFIG = (
     *("User", "ExposedPorts", "Env", "Entrypoint", "Cmd", "Volumes", "WorkingDir", "Labels", "StopSignal"),
     *("Healthcheck", "OnBuild", "Shell", "ArgsEscaped"),
 )
-
-
-@dataclass(frozen=True)
-class CommitSpec:
-    """An image to be made of a container: of which session, which container, and under which name."""
-
-    session: str
-    owner: str
-    name: str
-    container: str
-    image: str
-    squash: bool = False
 
 
 @dataclass

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
-from typing import Collection, List, Sequence
+from typing import Collection, List
 
 from ..._shared.codec import Json
 from ..._shared.documents.plan import Container
+from ..._shared.documents.step_documents import ContainerLog, LogRequest
 from ..._shared.documents.topology import order_of
 from ..._shared.errors import ComputeError, EngineError
 from ..._shared.parallel import run_all
@@ -33,25 +33,7 @@ ENDED = frozenset({"exited", "dead"})
 _FIRST = 1 << 14
 
 
-@dataclass(frozen=True)
-class LogRequest:
-    """The logs to read: ``tail`` lines of each container, ``total`` bytes of all, in ``deadline`` seconds.
-
-    Without ``containers``, the logs of all containers of the session; with ``ended``, the last lines of those that have ended.
-    ``since`` is in seconds since the epoch.
-    """
-
-    session: str
-    containers: Sequence[str] = ()
-    tail: int | None = None
-    since: int = 0
-    timestamps: bool = False
-    total: int = 64 << 20
-    deadline: int = 60
-    ended: bool = False
-
-
-def read_logs(engine: Engine, request: LogRequest, hung: Collection[str] = ()) -> List[Json]:
+def read_logs(engine: Engine, request: LogRequest, hung: Collection[str] = ()) -> List[ContainerLog]:
     """The log of each container, main1 first. The text of a log that cannot be read says why. The IDs ``hung`` are not asked for."""
     members = [listed for listed in engine.containers(session=request.session) if is_member(listed)]
     entries = [container_entry(listed) for listed in members]
@@ -79,7 +61,7 @@ def read_logs(engine: Engine, request: LogRequest, hung: Collection[str] = ()) -
 
     texts = run_all(read, ordered)
     return [
-        {"hostname": entry["hostname"], "state": entry["state"], "name": entry["engine_name"], "text": text}
+        ContainerLog(entry["hostname"], entry["state"], text, entry["engine_name"])
         for entry, text in zip(ordered, texts)
     ]
 

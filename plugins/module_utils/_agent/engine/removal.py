@@ -14,13 +14,14 @@ from ..._shared import label
 from ..._shared.codec import Json
 from ..._shared.constants import GRACE, LONGEST_GRACE
 from ..._shared.documents.schema import is_number
+from ..._shared.documents.step_documents import ContainerLog, LogRequest
 from ..._shared.errors import ComputeError, ConflictError, StateError
 from ..._shared.parallel import Outcome, map_bounded, run_all, values_of
 from ..._shared.waiting import deadline_in, wait_until
 from .client import Engine, session_containers
 from .connection import AbsentError, LateError, persist
 from .data_folders import folders_of, silent_folders, waiting_programs
-from .logs import LogRequest, read_logs
+from .logs import read_logs
 from .payloads import STOP_MARGIN, goes_with_container, orphans
 from .reports import active, engine_name, is_ours, is_relay, session_of
 
@@ -42,7 +43,7 @@ class ContainerChanges:
     before: Dict[str, str] = field(default_factory=dict)
     after: Dict[str, str] = field(default_factory=dict)
     left: List[str] = field(default_factory=list)
-    logs: List[Json] | None = None
+    logs: List[ContainerLog] | None = None
     # What has stayed, and why. The rest of the outcome is kept with it.
     failure: ComputeError | None = None
 
@@ -57,9 +58,9 @@ class ContainerChanges:
             "changed_names": list(dict.fromkeys(action["name"] for action in self.actions)),
             "actions": self.actions,
             "left": self.left,
-            **({} if self.logs is None else {"logs": self.logs}),
+            **({} if self.logs is None else {"logs": [log.to_json() for log in self.logs]}),
             "diff": {"before": {"containers": self.before}, "after": {"containers": self.after}},
-            **({} if self.failure is None else self.failure.to_result()),
+            **({} if self.failure is None else {"failure": self.failure.failure.to_json()}),
         }
 
 

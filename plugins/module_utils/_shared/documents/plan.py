@@ -355,9 +355,12 @@ class Plan(Document):
         """The same document with the texts that the containers share in one place, for our own steps and the store."""
         return shortened(self.to_json())
 
-    def part(self, agent: str) -> Json:
-        """The document for one agent: what grows with the session is the list of its hostnames and addresses."""
-        return replace(self, containers=tuple(self.on(agent)), peers=self.addresses).to_short_json()
+    def to_parameter(self) -> Json:
+        return self.to_short_json()
+
+    def part(self, agent: str) -> Plan:
+        """The plan for one agent: what grows with the session is the list of its hostnames and addresses."""
+        return replace(self, containers=tuple(self.on(agent)), peers=self.addresses)
 
     @property
     def addresses(self) -> Tuple[Tuple[str, str], ...]:
@@ -392,8 +395,3 @@ class Plan(Document):
     def on(self, agent: str) -> List[Container]:
         """The containers of one agent, in rank order."""
         return [container for container in self.containers if container.agent == agent]
-
-    def with_environments(self, environments: Sequence[Mapping[str, str]]) -> Plan:
-        """The same plan with each container's environment replaced, in rank order."""
-        pairs = zip(self.containers, environments)
-        return replace(self, containers=tuple(replace(container, environment=dict(env)) for container, env in pairs))

@@ -95,8 +95,6 @@ _SWARM = {
 }
 _DEAD = Required(hostname=SHORT_NAME, agent=AGENT, state=a_line, exit_code=_EXIT_CODE, oom_killed=a_flag)
 STATUS = {"exit_code": _EXIT_CODE, "oom_killed": a_flag, "reason": a_text, "begun": a_flag, "dead": [_DEAD]}
-# A log has a size of its own.
-LOGS = [Required(hostname=SHORT_NAME, state=a_line, text=lambda value: isinstance(value, str))]
 _RDMA_PORT = {"name": a_line, "link_layer": a_line, "active": a_flag, "fabric": a_flag, "host": a_flag}
 REPORT = {
     "name": AGENT,

@@ -13,16 +13,17 @@ import ipaddress
 import json
 import re
 from dataclasses import fields, replace
-from typing import Any, Dict, Mapping, Sequence, Tuple, Type, TypeVar, get_type_hints
+from typing import Any, Callable, Dict, Mapping, Sequence, Tuple, Type, TypeVar, get_type_hints
 
 from ..codec import DECLARATION, Json, decoded
 from ..errors import ComputeError, escape_control
 from ..value_rules import check_image, check_public_key
 from .decision import Decision
 from .declaration import BatchSettings, ContainerSettings
+from .image import AgentImage
 from .label_rules import invalid_labels
 from .plan import App, Container, Mount, Network, Plan, Port, Role, Secret, Session, User
-from .report_rules import LOGS, LOSSES, RECORDED, REPORT, STATUS, STORE
+from .report_rules import LOSSES, RECORDED, REPORT, STATUS, STORE
 from .schema import (
     AGENT,
     AMOUNT,
@@ -131,9 +132,14 @@ def store(document: Json, agent: str) -> Json:
     return _checked(STORE, dict(document.get("store") or {"sessions": 0, "policy": False}), "answer", agent)
 
 
-def logs(document: Json, agent: str) -> Sequence[Json]:
-    """The logs in an agent's answer. Raises ComputeError if they are none."""
-    return _checked(LOGS, document.get("logs") or [], "answer", agent)
+def image(document: Json, agent: str) -> AgentImage:
+    """The image in an agent's answer. Raises ComputeError if there is none."""
+    return arrived(AgentImage, document.get("image"), "answer", agent)
+
+
+def answer(kind: Type[_Kind]) -> Callable[[Json, str], _Kind]:
+    """A function that makes an object of a kind of what a host has answered. It raises ComputeError for anything else."""
+    return lambda document, host: arrived(kind, document, "answer", host)
 
 
 def running_containers(document: Json, agent: str) -> Sequence[Json]:

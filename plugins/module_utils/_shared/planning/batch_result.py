@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Iterable, Mapping, Tuple
 
 from ..codec import Document, Json
-from ..errors import StateError
+from ..errors import Failure, StateError
 from ..exits import describe_command_exit, describe_container_exit
 
 SUCCESS = "SUCCESS"
@@ -67,17 +67,19 @@ class BatchWait:
     error: str = ""
     round_seconds: float = FIRST_ROUND
 
-    def after_round(self, statuses: Mapping[str, Json], on_failure: str) -> BatchWait:
+    def after_round(self, statuses: Mapping[str, Json | Failure], on_failure: str) -> BatchWait:
         """The wait after a round. ``statuses`` has the answer of each agent of the session, in rank order.
 
-        An agent is silent if its answer has no exit code, not even null: the module failed there, or did not run.
+        An agent is silent if the step has failed there, or if its answer has no exit code, not even null.
         """
-        silent = tuple(agent for agent, status in statuses.items() if "exit_code" not in status)
+        known = {agent: status for agent, status in statuses.items() if not isinstance(status, Failure)}
+        silent = tuple(agent for agent in statuses if "exit_code" not in known.get(agent, {}))
+        failures = [status.message for status in statuses.values() if isinstance(status, Failure)]
         return BatchWait(
-            result=batch_result(statuses.values(), on_failure),
+            result=batch_result(known.values(), on_failure),
             silent=silent,
             silent_rounds=self.silent_rounds + 1 if silent else 0,
-            error=str(statuses[silent[0]].get("msg") or "") if silent else "",
+            error=failures[0] if failures else "",
             round_seconds=min(self.round_seconds * _GROWTH, LONGEST_ROUND),
         )
 

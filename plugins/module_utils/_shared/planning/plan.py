@@ -117,7 +117,7 @@ def build_plan(request: Request, inputs: PlanInputs) -> Plan:
         }
         for container in containers
     ]
-    return Plan(session, network, tuple(containers)).with_environments(environments)
+    return _with_environments(Plan(session, network, tuple(containers)), environments)
 
 
 def _rdma(network: Network, inputs: PlanInputs, container: Container) -> Dict[str, str]:
@@ -159,9 +159,15 @@ def _torchrun(request: Request, session: Session, container: Container, port: in
 def with_user_environment(plan: Plan, rendered: Sequence[Mapping[str, str]]) -> Plan:
     """The plan with the user's variables, already rendered for each rank, which override or extend those of the session."""
     pairs = zip(plan.containers, rendered)
-    return plan.with_environments(
-        [merged_environment(container.environment, variables) for container, variables in pairs]
+    return _with_environments(
+        plan, [merged_environment(container.environment, variables) for container, variables in pairs]
     )
+
+
+def _with_environments(plan: Plan, environments: Sequence[Mapping[str, str]]) -> Plan:
+    """The same plan with each container's environment replaced, in rank order."""
+    pairs = zip(plan.containers, environments)
+    return replace(plan, containers=tuple(replace(container, environment=dict(env)) for container, env in pairs))
 
 
 def relaunched(plan: Plan, taken_names: Mapping[str, Collection[str]]) -> Plan:

@@ -13,6 +13,7 @@ from ..codec import Json, non_default_fields, subset
 from ..documents.decision import Decision
 from ..documents.plan import Plan, Resources, Role
 from ..documents.session_json import SessionApp, tunnel
+from ..documents.step_documents import ContainerLog
 from ..documents.topology import kept_apps, order_of
 from ..errors import escape_control
 from ..units import show_bytes, show_cpus, show_seconds
@@ -218,11 +219,11 @@ def match_summary(names: Sequence[str], pattern: str, refused: bool = False) -> 
     return f"{count} {pattern}: {', '.join(names) or 'nothing to end'}{advice}"
 
 
-def logs_view(logs: Sequence[Json], hostnames: Sequence[str] = (), tail: int = 200) -> List[str]:
+def logs_view(logs: Sequence[ContainerLog], hostnames: Sequence[str] = (), tail: int = 200) -> List[str]:
     """The last lines of each container's log, each line after its container's name, main1 first."""
     lines: List[str] = []
-    wanted = [log for log in logs if not hostnames or log["hostname"] in hostnames]
-    for log in sorted(wanted, key=lambda log: order_of(log["hostname"])):
-        last = log["text"].splitlines()[-int(tail) :]
-        lines += [f"{log['hostname']}: {line}" for line in last] or [f"{log['hostname']}: (nothing)"]
+    wanted = [log for log in logs if not hostnames or log.hostname in hostnames]
+    for log in sorted(wanted, key=lambda log: order_of(log.hostname)):
+        last = log.text.splitlines()[-int(tail) :]
+        lines += [f"{log.hostname}: {line}" for line in last] or [f"{log.hostname}: (nothing)"]
     return lines

@@ -19,7 +19,7 @@ from ansible_collections.cluster.compute.plugins.action import agent_step
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import HEAD_SPEC, OF_AGENT, AgentHandle
-from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.steps import Call
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.call import Call, as_sent
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.controller_steps import STEPS
 
 HOSTS = ["a1", "a2", "a3"]
@@ -84,7 +84,7 @@ def test_a_step_of_the_head_gets_its_store_and_no_engine() -> None:
 def test_a_host_is_the_head_for_the_steps_of_its_engine_too() -> None:
     action = made("network.absent", params={})
     action.head = "a1"
-    found = [action.step(Call("network.absent", {}), {}, host)["name"].rpartition(".")[2] for host in HOSTS]
+    found = [action.step(Call("network.absent", {}, as_sent), {}, host)["name"].rpartition(".")[2] for host in HOSTS]
     assert found == ["head_step", "agent_step", "agent_step"]
 
 

@@ -44,8 +44,9 @@ def test_each_line_of_each_agent_is_shown_once_until_all_containers_have_ended()
     assert made.answering == ["a"]
     assert made.unseen() == ["main1: line 3"]
     assert made.answering == []
-    assert [one["tail"] for one in asked] == [200, 200, 500, 500, 500]
-    assert asked[0]["since"] == 0 < asked[2]["since"] < asked[4]["since"]
+    assert [one["wanted"]["tail"] for one in asked] == [200, 200, 500, 500, 500]
+    since = [one["wanted"]["since"] for one in asked]
+    assert since[0] == 0 < since[2] < since[4]
 
 
 def test_an_agent_that_does_not_answer_is_named_once_and_given_up_at_last(monkeypatch: pytest.MonkeyPatch) -> None:

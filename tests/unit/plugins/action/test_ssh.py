@@ -63,7 +63,7 @@ def test_each_host_gets_its_own_keys_and_the_names_of_all(tmp_path: Path) -> Non
     assert (result["installed"], result["addresses"], result["changed"]) == (["web", "db"], ADDRESSES, True)
     assert (tmp_path / "set-1" / "identity").exists()
     asked = {host: options for host, _step, options in play.asked if options.get("bundle")}
-    bundles = {host: SshFiles.from_text(options["bundle"]) for host, options in asked.items()}
+    bundles = {host: SshFiles.from_parameter(options["bundle"]) for host, options in asked.items()}
     assert {host: list(bundle.hosts) for host, bundle in bundles.items()} == {"a": ["web"], "b": ["db"]}
     assert {Plan.from_json(options["plan"]).addresses for options in asked.values()} == {tuple(ADDRESSES.items())}
     assert all("    Port 2222\n" in bundle.client_config for bundle in bundles.values())

@@ -12,9 +12,9 @@ def written(*numbers: int, text: str = "line") -> str:
 
 def test_lines_are_shown_once_though_an_answer_repeats_the_last_second() -> None:
     log = GrowingLog()
-    assert log.query("s", "main1")["since"] == 0
+    assert log.query("s", "main1").since == 0
     assert log.unseen("main1", written(1, 2)) == ["main1: line 1", "main1: line 2"]
-    assert log.query("s", "main1")["since"] == 1767225600
+    assert log.query("s", "main1").since == 1767225600
     assert log.unseen("main1", written(1, 2, 1003)) == ["main1: line 1003"]
     assert log.unseen("main1", "") == []
 

@@ -86,7 +86,7 @@ def test_an_encrypted_value_of_earlier_releases_of_ansible_is_a_string() -> None
 def test_a_container_gets_files_for_the_user_and_the_variables_for_pid_1(tmp_path: Path) -> None:
     wanted = [Secret("token", environment="TOKEN"), Secret("key")]
     made = delivery(wanted, {"token": (STRANGE + "\n").encode(), "key": b"\0"})
-    assert SecretFiles.from_text(made.to_text()) == made
+    assert SecretFiles.from_parameter(made.to_parameter()) == made
     assert STRANGE not in repr(made)
     assert made.set_env.startswith('"TOKEN=it')
     with tarfile.open(fileobj=io.BytesIO(made.archive(User(uid=7, gid=8)))) as tar:

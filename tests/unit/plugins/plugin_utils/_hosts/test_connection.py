@@ -25,7 +25,7 @@ from ansible_collections.cluster.compute.plugins.action import network
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts import connection as other_hosts
-from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.steps import Call
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.call import Call, as_sent
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.transfer_watch import TERMINAL
 
 ROOT = Path(__file__).resolve().parents[5]
@@ -56,7 +56,9 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> other_hosts.OtherHosts:
 
 
 def test_each_host_is_asked_in_order_and_closed(hosts: other_hosts.OtherHosts) -> None:
-    results = hosts.counted(["b", "a"], lambda host: hosts.step(host, Call("containers.created", {"network": True})))
+    results = hosts.counted(
+        ["b", "a"], lambda host: hosts.step(host, Call("containers.created", {"network": True}, as_sent))
+    )
     assert list(results) == ["b", "a"]
     assert results["a"]["asked"] == ["containers.created", {"network": True}]
     hosts.close()
@@ -88,7 +90,7 @@ def test_nothing_is_begun_after_the_end_of_ansible_playbook(
 ) -> None:
     monkeypatch.setattr(os, "getppid", lambda: -1)  # 1 may be the parent of the tests themselves
     with pytest.raises(ComputeError, match=r"ansible-playbook has ended, so nothing is begun on a\."):
-        hosts.each(["a"], lambda host: hosts.step(host, Call("containers.created", {})))
+        hosts.each(["a"], lambda host: hosts.step(host, Call("containers.created", {}, as_sent)))
 
 
 def test_threads_know_the_task_and_share_no_stack_of_ansible(hosts: other_hosts.OtherHosts) -> None:

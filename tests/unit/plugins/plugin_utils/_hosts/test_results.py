@@ -15,8 +15,15 @@ import pytest
 from played import NO_PIPELINING
 
 from ansible_collections.cluster.compute.plugins.action.agent_step import ActionModule
-from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.results import VARIABLE, joint_result, write_result
-from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.steps import Call
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import Failure
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.call import Call, as_sent
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.results import (
+    VARIABLE,
+    failure_of,
+    joint_failure,
+    joint_result,
+    write_result,
+)
 
 AGAIN = "run the same command again."
 DEATHS: list[tuple[dict[str, Any], str]] = [
@@ -54,7 +61,7 @@ def result_of(answer: dict[str, Any], delegate: str | None = None) -> Any:
         return parsed if isinstance(parsed, dict) else parsed.as_result_dict(for_round_trip=True)
 
     action._execute_module = execute
-    return action.step(Call("swarm.join", {}), {"inventory_hostname": "node1"})
+    return action.step(Call("swarm.join", {}, as_sent), {"inventory_hostname": "node1"})
 
 
 @pytest.mark.parametrize(("answer", "said"), DEATHS)
@@ -74,15 +81,6 @@ def test_a_failure_that_a_module_reports_is_its_own() -> None:
 
 
 MADE = {"changed": True, "changed_names": ["x.main1"], "containers": [{"hostname": "main1"}], "duration": 1.5}
-
-
-def failed(code: str, message: str) -> dict[str, object]:
-    return {
-        "failed": True,
-        "msg": message,
-        "failure": {"code": code, "message": message, "where": "b"},
-        "duration": 0.1,
-    }
 
 
 def test_lists_follow_the_order_of_the_agents_and_the_slowest_counts() -> None:
@@ -105,33 +103,35 @@ def test_no_agent_is_no_change() -> None:
 
 
 def test_each_different_failure_is_named_once() -> None:
-    result = joint_result(
-        {"a": failed("engine", "Full."), "b": MADE, "c": failed("engine", "Full."), "d": failed("x", "Y.")}
-    )
-    assert (result["failed"], result["msg"], result["changed"]) == (True, "Full. Y.", True)
-    assert result["failure"] == {"code": "engine", "message": "Full. Y.", "where": "b"}
+    full = Failure("Full.", "engine", "b")
+    assert joint_failure([full, full, Failure("Y.", "x")]) == Failure("Full. Y.", "engine", "b")
 
 
 def test_a_lost_engine_comes_before_the_failures_that_follow_from_it() -> None:
     """The engine of the head has the network of all: without it, no other engine can attach a container."""
-    result = joint_result({"a": failed("engine", "Could not attach."), "b": failed("unreachable", "No answer of b.")})
-    assert result["msg"] == "No answer of b. Could not attach."
-    assert result["failure"]["code"] == "unreachable"
+    found = joint_failure([Failure("Could not attach.", "engine"), Failure("No answer of b.", "unreachable")])
+    assert (found.message, found.code) == ("No answer of b. Could not attach.", "unreachable")
 
 
 def test_a_long_failure_keeps_its_advice() -> None:
     sentence = "The engine could not do it: %s; free some space." % ("x" * 400)
-    assert joint_result({"a": failed("engine", sentence)})["msg"] == sentence
+    assert joint_failure([Failure(sentence)]).message == sentence
 
 
 def test_a_failure_that_another_placement_avoids_decides() -> None:
-    result = joint_result({"a": failed("engine", "Full."), "b": failed("taken", "Port 80 is used.")})
-    assert result["failure"]["code"] == "taken"
+    assert joint_failure([Failure("Full.", "engine"), Failure("Port 80 is used.", "taken")]).code == "taken"
 
 
 def test_a_module_that_breaks_off_says_what_it_printed() -> None:
-    result = joint_result({"a": {"failed": True, "msg": "", "module_stderr": "python3: not found"}})
-    assert result["msg"] == "python3: not found"
+    assert (
+        failure_of({"failed": True, "msg": "", "module_stderr": "python3: not found"}).message == "python3: not found"
+    )
+
+
+def test_a_failure_is_the_same_after_its_way_through_a_module() -> None:
+    made = Failure("a: it is full.", "engine", "a", "Traceback", "it is full")
+    assert failure_of(made.to_result()) == made
+    assert failure_of({"failed": True, "msg": "Of Ansible."}) == Failure("Of Ansible.")
 
 
 RESULT = {"changed": True, "sessions": [], "lines": ["text"], "invocation": {}, "_ansible_verbose": True}

@@ -9,14 +9,16 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import UnionType
+from typing import get_type_hints
 
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import OF_AGENT, OF_HEAD, step_of
-from ansible_collections.cluster.compute.plugins.plugin_utils._hosts import steps
+from ansible_collections.cluster.compute.plugins.plugin_utils._hosts import call, steps
 
 ROOT = Path(__file__).resolve().parents[5]
-REFERENCES = {name: value for name, value in vars(steps).items() if isinstance(value, steps.Step)}
+REFERENCES = {name: value for name, value in vars(steps).items() if isinstance(value, call.Step)}
 
 
 def names() -> Iterator[str]:
@@ -40,7 +42,14 @@ def test_each_step_is_called() -> None:
     assert sorted(set(names()) - called) == []
 
 
+@pytest.mark.parametrize("name", sorted(names()))
+def test_python_3_8_can_evaluate_the_signature(name: str) -> None:
+    """It evaluates no ``int | None``: the parameters of a step are read by their types."""
+    found = get_type_hints(step_of(*name.split(".")))
+    assert not [hint for hint in found.values() if isinstance(hint, UnionType)]
+
+
 def test_a_call_has_the_name_of_the_step_and_its_parameters() -> None:
-    call = steps.NETWORK_ABSENT(sessions=["s"], deadline=3)
-    assert call == steps.Call("network.absent", {"sessions": ["s"], "deadline": 3})
-    assert call.with_params(state_dir="/d").params == {"sessions": ["s"], "deadline": 3, "state_dir": "/d"}
+    made = steps.NETWORK_ABSENT(sessions=["s"], deadline=3)
+    assert made == call.Call("network.absent", {"sessions": ["s"], "deadline": 3}, call.as_sent)
+    assert made.with_params(state_dir="/d").params == {"sessions": ["s"], "deadline": 3, "state_dir": "/d"}

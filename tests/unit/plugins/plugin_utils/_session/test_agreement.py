@@ -53,7 +53,7 @@ def test_the_head_says_which_folders_its_policy_permits() -> None:
 
 def test_a_variable_and_a_label_that_are_absent_are_named() -> None:
     with pytest.raises(ComputeError, match=r"main1\.environment\.\w+ is None"):
-        check(MADE.with_environments([{} for _container in MADE.containers]))
+        check(replace(MADE, containers=tuple(replace(one, environment={}) for one in MADE.containers)))
     with pytest.raises(ComputeError, match=r"main1\.labels\.[\w.]+ is None"):
         check(replace(MADE, containers=(replace(MADE.main, labels={}), *MADE.containers[1:])))
 

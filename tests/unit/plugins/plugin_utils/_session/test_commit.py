@@ -97,7 +97,7 @@ def test_a_check_asks_and_changes_nothing() -> None:
     ("step", "host"), [("check_commit", "a"), ("check_name", "c"), ("measure", "b")], ids=["policy", "name", "space"]
 )
 def test_nothing_is_changed_after_a_refusal(step: str, host: str) -> None:
-    world = World(broken={(step, host): ComputeError("it is refused").to_result()})
+    world = World(broken={(step, host): ComputeError("it is refused").failure.to_result()})
     with pytest.raises(StepError, match="it is refused"):
         world.commit()
     assert world.changes() == []
@@ -123,7 +123,7 @@ def test_bad_input_is_refused_before_any_host_is_asked(given: Json, message: str
 
 def test_the_container_of_another_agent() -> None:
     world = World(session_commit_container="sub1", session_commit_squash="yes")
-    world.broken["commit", "c"] = {"changed": True, "image": {"id": "sha256:c"}}
+    world.broken["commit", "c"] = {"changed": True, "image": {"agent": "c", "id": "sha256:c"}}
     assert world.commit()["id"] == "sha256:c"
     [asked] = options_of(world.play, "image.commit")
     assert (asked["wanted"]["container"], asked["wanted"]["squash"]) == ("sub1", True)
@@ -138,7 +138,7 @@ def test_an_agent_that_does_not_answer_gets_no_image() -> None:
 
 
 def test_a_copy_that_fails_leaves_the_image() -> None:
-    world = World(broken={("load", "a"): ComputeError("its disk is full").to_result()})
+    world = World(broken={("load", "a"): ComputeError("its disk is full").failure.to_result()})
     assert world.commit()["id"] == "sha256:new"
     [warning] = world.play.warnings
     assert warning.startswith("Image team/train:2 is on b, and not on all other agents: ")

@@ -59,7 +59,7 @@ def playing(folder: Path, **changes: Any) -> Any:
         "report.collect": lambda host, _args: {"agent": {"name": host, "reachable": True, "image": IMAGE}},
         "network": {},
         "containers": {"changed": True},
-        "logs.read": {"logs": [{"hostname": "sub1", "text": "last words"}]},
+        "logs.read": {"logs": [{"hostname": "sub1", "state": "exited", "text": "last words"}]},
         "session.record": lambda _host, args: {
             "changed": True,
             "session": ROW if args["state"] == "running" else FAILED,

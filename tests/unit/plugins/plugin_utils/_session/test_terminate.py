@@ -44,7 +44,7 @@ def ending(**changes: Any) -> Any:
         }
 
     def containers(host: str, _args: Json) -> Json:
-        return {"changed": True, "logs": [{"hostname": host}], "left_networks": []}
+        return {"changed": True, "logs": [{"hostname": "main1", "state": "exited", "text": host}], "left_networks": []}
 
     script = {
         "report.collect": lambda host, _args: {"agent": {"name": host, "reachable": host != "c"}},
@@ -73,6 +73,15 @@ def test_an_agent_that_keeps_its_part_is_named_and_not_counted_as_reached() -> N
     with pytest.raises(StepError, match=r"^b: the engine does not answer\.$"):
         terminate(play, "train")
     assert changes_of(play)[1]["reached"] == ["a"]
+
+
+def test_an_agent_that_removes_only_a_part_has_its_logs_kept() -> None:
+    left = {"failure": {"code": "state", "message": "b: main1 does not end.", "where": "b"}}
+    logs = {"changed": True, "logs": [{"hostname": "main1", "state": "running", "text": "x"}]}
+    play = ending(containers=lambda host, _args: {**logs, **left} if host == "b" else {"changed": True})
+    with pytest.raises(StepError, match=r"^b: main1 does not end\.$"):
+        terminate(play, "train")
+    assert (changes_of(play)[1]["reached"], changes_of(play)[1]["logs"][0]["logs"][0]["text"]) == (["a"], "x")
 
 
 def test_leftovers_of_other_sessions_that_stay_are_no_failure() -> None:

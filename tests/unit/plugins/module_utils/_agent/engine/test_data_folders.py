@@ -146,8 +146,8 @@ def test_a_report_reads_no_file_of_a_container_with_a_silent_folder() -> None:
 def test_an_end_removes_what_ends_and_names_the_rest(lost: list[list[str]]) -> None:
     engine = Stubborn([listed("a", NAS), listed("b", NAS), listed("c", state="exited")], ("b",))
     result = Removal(engine, ["s"], "", 1).carry_out(check=False).to_json()  # type: ignore[arg-type]
-    assert result["msg"] == waiting_programs(["b"], ["/srv/nas"], "agent1")
-    assert (result["failed"], result["failure"]["code"], result["changed_names"]) == (True, "state", ["a", "c"])
+    assert result["failure"]["message"] == waiting_programs(["b"], ["/srv/nas"], "agent1")
+    assert (result["failure"]["code"], result["changed_names"]) == ("state", ["a", "c"])
     assert [one["Id"] for one in engine.held] == ["b"]
     assert engine.volumes_removed == []
 
@@ -174,21 +174,25 @@ def test_the_error_of_a_removal_after_a_late_answer_is_shown(
 
     monkeypatch.setattr(Stubborn, "remove", refused)
     result = Removal(engine, ["s"], "", 1).carry_out(check=False).to_json()  # type: ignore[arg-type]
-    assert (result["msg"], result["changed_names"], engine.volumes_removed) == ("the disk is full", ["b"], [])
+    assert (result["failure"]["message"], result["changed_names"], engine.volumes_removed) == (
+        "the disk is full",
+        ["b"],
+        [],
+    )
 
 
 def test_an_end_names_containers_that_hang_and_does_not_wait_for_them(lost: list[list[str]]) -> None:
     engine = Stubborn([listed("a"), listed("b"), listed("c")], (), ("a", "c"))
     result = Removal(engine, ["s"], "", 1).carry_out(check=False).to_json()  # type: ignore[arg-type]
-    assert result["msg"].startswith("a, c: on agent1 the container hangs, and ")
-    assert (result["failed"], result["changed_names"]) == (True, ["b"])
+    assert result["failure"]["message"].startswith("a, c: on agent1 the container hangs, and ")
+    assert result["changed_names"] == ["b"]
     assert engine.volumes_removed == []
 
 
 def test_an_end_names_the_file_server_for_which_a_container_hangs(lost: list[list[str]]) -> None:
     engine = Stubborn([listed("a", NAS)], (), ("a",))
     result = Removal(engine, ["s"], "", 1).carry_out(check=False).to_json()  # type: ignore[arg-type]
-    assert result["msg"] == waiting_programs(["a"], ["/srv/nas"], "agent1")
+    assert result["failure"]["message"] == waiting_programs(["a"], ["/srv/nas"], "agent1")
 
 
 def test_another_end_with_the_server_completes_it(lost: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ def test_the_order_of_logs_does_not_follow_ranks_that_a_resize_has_made_stale() 
 
     everyone = [listed(one) for one in reversed(plan(asked).containers)]
     engine: Any = SimpleNamespace(containers=lambda session: everyone, logs=lambda *_arguments: "x\n")
-    found = [one["hostname"] for one in read_logs(engine, LogRequest("session"))]
+    found = [one.hostname for one in read_logs(engine, LogRequest("session"))]
     assert found == ["main1", "ps1", "ps2", "ps3", "worker1", "worker2"]
 
 
@@ -37,7 +37,7 @@ def test_a_container_that_hangs_is_not_asked_for_its_log() -> None:
     hung = {"Id": "hung", "Names": ["/" + main.name], "State": "running", "Labels": dict(main.labels)}
     engine: Any = SimpleNamespace(containers=lambda session: [hung], logs=None)
     (found,) = read_logs(engine, LogRequest("session"), {"hung"})
-    assert found["text"] == "(its log cannot be read: the container hangs)\n"
+    assert found.text == "(its log cannot be read: the container hangs)\n"
 
 
 def test_a_container_that_the_engine_is_removing_does_not_hide_the_logs_of_others() -> None:
@@ -55,7 +55,7 @@ def test_a_container_that_the_engine_is_removing_does_not_hide_the_logs_of_other
 
     both = [listed(main, "dead"), listed(sub, "running")]
     engine: Any = SimpleNamespace(containers=lambda session: both, logs=logs)
-    first, second = (one["text"] for one in read_logs(engine, LogRequest("session")))
+    first, second = (one.text for one in read_logs(engine, LogRequest("session")))
     assert first == "(its log cannot be read: can not get logs from container which is dead or marked for removal)\n"
     assert second == "x\n"
 
@@ -84,7 +84,7 @@ def test_the_last_errors_of_a_container_are_shown_also_if_the_engine_logged_them
     engine: Any = SimpleNamespace(containers=lambda session: [listed], logs=logs, inspect=lambda *_given: state)
     assert death(engine, main, "main1", "a").message.endswith(f"; its last lines: {shown}.")
     [found] = read_logs(engine, LogRequest("session", ended=True))
-    assert " | ".join(found["text"].split()) == (shown if log else "")
+    assert " | ".join(found.text.split()) == (shown if log else "")
 
 
 ARRIVED = "cluster-compute: the files of the session have arrived\n"
@@ -115,7 +115,7 @@ def test_what_pid_1_confirms_to_a_launch_is_no_part_of_a_log(text: str, shown: s
 
     engine: Any = SimpleNamespace(containers=lambda session: [listed], logs=lambda *_options: stamped(text))
     (found,) = read_logs(engine, LogRequest("session", timestamps=bool(stamp)))
-    assert found["text"] == stamped(shown)
+    assert found.text == stamped(shown)
 
 
 def test_a_container_that_has_ended_says_nothing_of_what_its_launch_sent() -> None:

@@ -98,7 +98,7 @@ def test_main1_has_the_apps_and_a_sub_an_empty_list() -> None:
     found = []
     for container in made().containers:
         bundle = make_bundle(made(), identity, [container])
-        again = SshFiles.from_text(bundle.to_text())
+        again = SshFiles.from_parameter(bundle.to_parameter())
         contents = ImageContents(Tree(lambda _path: None), config=IMAGE)
         listed = file_entries(again, container, made().session, {"PATH": "/bin"}, contents)
         found.append({entry.path: entry.content for entry in listed})

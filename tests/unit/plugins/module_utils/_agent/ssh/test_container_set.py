@@ -64,7 +64,7 @@ def test_the_same_name_gives_the_same_identity_and_another_name_another_one() ->
 
 def test_the_plan_survives_its_way_to_an_agent() -> None:
     plan = made(("a", seen("web")), ("b", seen("db", "172.18.0.3")))
-    part = Plan.from_json(plan.part("b"))
+    part = plan.part("b")
     assert [one.hostname for one in part.containers] == ["db"]
     assert part.addresses == plan.addresses
 

@@ -1,0 +1,93 @@
+# Copyright: (c) 2026, the cluster.compute authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What steps are asked and what they return, as a controller exchanges it with hosts; ``rules_of`` has the rules of the results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional, Tuple
+
+from ..codec import Document
+from ..errors import Failure
+from .schema import SHORT_NAME, a_flag, a_line, a_number, a_text, or_none, ruled, rules_of
+
+
+@dataclass(frozen=True)
+class LogRequest(Document):
+    """The logs to read: ``tail`` lines of each container, ``total`` bytes of all, in ``deadline`` seconds.
+
+    Without ``containers``, the logs of all containers of the session; with ``ended``, the last lines of those that have ended.
+    ``since`` is in seconds since the epoch.
+    """
+
+    session: str
+    containers: Tuple[str, ...] = ()
+    tail: Optional[int] = None
+    since: int = 0
+    timestamps: bool = False
+    total: int = 64 << 20
+    deadline: int = 60
+    ended: bool = False
+
+
+@dataclass(frozen=True)
+class ContainerLog(Document):
+    """The log of a container. A log has a size of its own. ``name`` is that of the engine, which the head does not keep."""
+
+    hostname: str = ruled(SHORT_NAME)
+    state: str = ruled(a_line)
+    text: str = ruled(lambda value: isinstance(value, str))
+    name: str = ruled(a_line, "")
+
+
+@dataclass(frozen=True)
+class Logs(Document):
+    """The logs of containers, main1 first."""
+
+    logs: Tuple[ContainerLog, ...] = ruled([rules_of(ContainerLog)], ())
+
+
+@dataclass(frozen=True)
+class Change(Document):
+    """A step that may have ``changed`` something, or that would in check mode."""
+
+    changed: bool = ruled(a_flag, False)
+
+
+@dataclass(frozen=True)
+class CreatedContainers(Change):
+    """The creation of containers. ``network_duration`` is the time of their network in seconds, if it was created there."""
+
+    network_duration: float = ruled(a_number, 0.0)
+
+
+@dataclass(frozen=True)
+class RemovedNetworks(Change):
+    """The removal of networks; ``left`` are those that the engine keeps."""
+
+    left: Tuple[str, ...] = ruled([a_line], ())
+
+
+@dataclass(frozen=True)
+class RemovedContainers(Change):
+    """The end of containers on an agent.
+
+    ``left_networks`` are shared networks that a manager removes. ``failure`` says what has stayed; everything else is as it says.
+    """
+
+    left_networks: Tuple[str, ...] = ruled([a_line], ())
+    logs: Tuple[ContainerLog, ...] = ruled([rules_of(ContainerLog)], ())
+    failure: Optional[Failure] = ruled(or_none({"code": a_text, "message": a_text, "where": a_text}), None)
+
+
+@dataclass(frozen=True)
+class CommitSpec(Document):
+    """An image to be made of a container: of which session, which container, and under which name."""
+
+    session: str
+    owner: str
+    name: str
+    container: str
+    image: str
+    squash: bool = False
