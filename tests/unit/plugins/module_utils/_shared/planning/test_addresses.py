@@ -17,9 +17,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.a
     check_pools,
     choose_port,
     choose_subnet,
-    parse_port_range,
     prefix_for,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._shared.units import parse_port_range
 
 POOL = ["10.201.0.0/16"]
 # Whatever routes and networks a host has, in and around the pool, host bits and IPv6 included.
