@@ -33,14 +33,14 @@ def asked_again(play: Play, name: str, size: int) -> Tuple[Request, str]:
     A StateError for a session with roles: one number does not name the role.
     """
     found = running_session(play)
-    session, request = str(found["id"]), found["request"]
-    KeptRequests(play.artifacts).check(session, request, play.head)
+    request = found.request
+    KeptRequests(play.artifacts).check(found.id, request, play.head)
     if request.roles:
         message = "Session %s has roles: set the size of a role in its session file, and run cluster-compute up with it again."
         raise StateError(message % name, name)
     wanted = request.with_sizes([size])
     check_together(wanted)
-    return wanted, session
+    return wanted, found.id
 
 
 def remove_strangers(play: Play, placed: Launch, plan: Plan) -> None:

@@ -179,10 +179,10 @@ def restart(play: Play) -> Json:
         settings = checked_settings(play.action, play.task_vars, SCHEDULE)
     name, app = str(play.value("session_name")), wanted.restart_app
     found = running_session(play)
-    if not app and found["on_failure"] == "terminate":
+    if not app and found.on_failure == "terminate":
         raise InputError("session_name", name, _ENDS)
     settings = replace(settings, wait_result=False)
-    asked = LaunchSpec(found["request"], settings, queued=str(found["id"]), takes_variables=False, is_silent=True)
+    asked = LaunchSpec(found.request, settings, queued=found.id, takes_variables=False, is_silent=True)
     # What does not run is repaired first: the restart is then about containers that run.
     launched = _repaired(play, asked)
     plan = launched.placed.plan

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any, Dict, List, Sequence, Tuple
 
 import yaml
@@ -80,36 +81,45 @@ def checked_sessions(sessions: Sequence[Json], head: str) -> Tuple[List[Json], L
     return found, refused
 
 
-def stored(play: Play, variable: str, name: str, owner: str) -> Json:
-    """The newest session of a name: C(id), C(state), C(on_failure), C(hidden) variables, and C(request), which is checked.
+@dataclass(frozen=True)
+class StoredSession:
+    """A session of the store, whose request is checked. ``hidden`` are the variables that this login may not read."""
 
-    Raises InputError, which names the variable, if the store has no request of this session.
-    """
+    id: str
+    state: str
+    on_failure: str
+    request: Request
+    hidden: Sequence[str]
+
+
+def stored(play: Play, variable: str, name: str, owner: str) -> StoredSession:
+    """The newest session of a name. Raises InputError, which names the variable, if the store has no request of this session."""
     asked = SESSIONS_REQUEST(name=check_session_name(variable, name), owner=owner or login(), viewer=login())
     with play.phase("check"):
         found = play.on_head(asked)
     if found["request"] is None:
         rule = "must be a session of %s that runs or that the head still keeps, and that this head has launched"
         raise InputError(variable, name, rule % (owner or login()))
+    hidden = [one for one in PRIVATE_FIELDS if one not in found["request"]]
     request = stored_request(found["request"], play.head)
-    return {**found, "request": request, "hidden": [one for one in PRIVATE_FIELDS if one not in found["request"]]}
+    return StoredSession(str(found["id"]), str(found["state"]), str(found["on_failure"]), request, hidden)
 
 
-def readable(play: Play, variable: str, name: str) -> Json:
+def readable(play: Play, variable: str, name: str) -> StoredSession:
     """As ``stored``, of a session that this login may read whole. Raises InputError for another."""
     found = stored(play, variable, name, play.owner)
-    if found["hidden"]:
-        rule = f"must be a session of {login()}: only its owner can read {', '.join(found['hidden'])}"
+    if found.hidden:
+        rule = f"must be a session of {login()}: only its owner can read {', '.join(found.hidden)}"
         raise InputError(variable, name, rule)
     return found
 
 
-def running_session(play: Play) -> Json:
+def running_session(play: Play) -> StoredSession:
     """The running session of the variable C(session_name), which this login may read whole. Raises InputError for another."""
     name = str(play.value("session_name"))
     found = readable(play, "session_name", name)
-    if found["state"] != states.RUNNING:
-        raise InputError("session_name", name, f"must be a running session, and is {found['state']}")
+    if found.state != states.RUNNING:
+        raise InputError("session_name", name, f"must be a running session, and is {found.state}")
     return found
 
 
@@ -119,9 +129,9 @@ def like(play: Play) -> Dict[str, Any]:
     if not name:
         return {}
     found = readable(play, LIKE, str(name))
-    request: Request = found["request"]
+    request = found.request
     try:
-        KeptRequests(play.artifacts).check_any(found["id"], request, play.head)
+        KeptRequests(play.artifacts).check_any(found.id, request, play.head)
     except NotRequestedError:
         rule = (
             "must be a session that this controller has requested, as other users can write the session store: write its session file "
@@ -141,7 +151,7 @@ def like(play: Play) -> Dict[str, Any]:
 def session_file(play: Play, name: str, owner: str) -> str:
     """The text of a session file that asks for the same session, with comments about what it lacks."""
     found = stored(play, "session_name", name, owner)
-    request: Request = found["request"]
+    request = found.request
     variables = variables_of(request)
     if request.owner == login():
         del variables["session_owner"]
@@ -149,7 +159,7 @@ def session_file(play: Play, name: str, owner: str) -> str:
     lacks = [
         f"# session_secrets: {secret.name} needs a value or a file, which are not stored" for secret in request.secrets
     ]
-    lacks += [f"# session_{one}: only {request.owner} can read it" for one in found["hidden"]]
+    lacks += [f"# session_{one}: only {request.owner} can read it" for one in found.hidden]
     return "\n".join(["---", f"# The request of session {request.name} of {request.owner}.", *lacks, text])
 
 
