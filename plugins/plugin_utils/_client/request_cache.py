@@ -96,9 +96,10 @@ class KeptRequests(Artifacts):
         if names:
             message = (
                 "The session store of %s has another request of session %s than this controller made (%s): it is left alone. "
-                "End it with terminate.yml, and find out who has changed the store."
+                "Probably another controller, with a copy of %s, has changed the session since: use that one, or run the command of "
+                "the launch here again. If there is none, end it with terminate.yml, and find out who has changed the store."
             )
-            raise ComputeError(message % (head, request.name, ", ".join(names)), head)
+            raise ComputeError(message % (head, request.name, ", ".join(names), self.base), head)
 
     def _kept(self, session: object) -> Dict[str, Json] | None:
         name = validation.session_id(session, "the head")

@@ -106,7 +106,7 @@ def test_the_request_of_an_ended_session_is_only_for_launches_like_it(kept: Kept
     kept.forget(SESSION)
     kept.check_any(SESSION, ASKED, "head1")
     assert PATH not in (tmp_path / ENDED_FOLDER / SESSION).read_text()
-    with pytest.raises(ComputeError, match=r"another request of session train than this controller made \(image\)"):
+    with pytest.raises(ComputeError, match=r"made \(image\): it .* another controller, with a copy of"):
         kept.check_any(SESSION, Request.from_json({**ASKED.to_json(), "image": "evil"}), "head1")
     # A row of the store that has come to life again is launched by no pass.
     with pytest.raises(NotRequestedError):
