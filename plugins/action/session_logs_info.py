@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 from itertools import chain
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Sequence
 
 from ..module_utils._shared.codec import Json
-from ..module_utils._shared.documents.step_documents import ContainerLog, LogRequest, Logs
+from ..module_utils._shared.documents.step_documents import LogRequest, Logs
+from ..module_utils._shared.documents.view import SessionView
 from ..module_utils._shared.errors import Failure
-from ..module_utils._shared.exits import describe_container_exit
 from ..module_utils._shared.text.summaries import logs_view
 from ..plugin_utils._client.log_follower import FollowedLogs
 from ..plugin_utils._hosts.call import Call
@@ -43,15 +43,15 @@ class ActionModule(ConductorAction):
         return read(play, session, settings)
 
 
-def follow(play: Play, session: Json, settings: Settings) -> None:
+def follow(play: Play, session: SessionView, settings: Settings) -> None:
     """Show new lines until the session ends, or until no one reads them, as after ``| head``.
 
     Of a session that has ended, show the logs that the head has kept.
     """
     wanted, tail, begun = list(settings.logs_containers), settings.logs_tail, time.monotonic()
-    rounds = _Rounds(play, FollowedLogs(session["id"], wanted, tail), agents_of(session, wanted))
+    rounds = _Rounds(play, FollowedLogs(session.id, wanted, tail), agents_of(session, wanted))
     if not rounds.answering:
-        _show(play, logs_view(_kept(session), wanted, tail))
+        _show(play, logs_view(session.logs, wanted, tail))
     while rounds.answering and time.monotonic() - begun < LONGEST and not TERMINAL.is_unread:
         _show(play, rounds.unseen())
         time.sleep(PAUSE if rounds.answering else 0.0)
@@ -62,30 +62,25 @@ def _show(play: Play, lines: List[str]) -> None:
         play.say(line)
 
 
-def agents_of(session: Json, wanted: List[str]) -> List[str]:
+def agents_of(session: SessionView, wanted: Sequence[str]) -> List[str]:
     """The agents that have logs of these containers, or of all."""
-    live = [one for one in session["containers"] if one["state"] not in ("missing", "unknown")]
-    return list(dict.fromkeys(one["agent"] for one in live if not wanted or one["hostname"] in wanted))
+    live = [one for one in session.containers if one.state not in ("missing", "unknown")]
+    return list(dict.fromkeys(one.agent for one in live if not wanted or one.hostname in wanted))
 
 
-def read(play: Play, session: Json, settings: Settings) -> Json:
+def read(play: Play, session: SessionView, settings: Settings) -> Json:
     """The logs that the head has kept, and those that the agents have."""
     wanted, tail = list(settings.logs_containers), settings.logs_tail
-    query = LogRequest(session["id"], tuple(wanted), tail=tail)
+    query = LogRequest(session.id, tuple(wanted), tail=tail)
     agents = agents_of(session, wanted)
     answers = play.answers(agents, LOGS_READ(wanted=query))
     read_now = (answer.logs for answer in answers.values() if isinstance(answer, Logs))
-    logs = [*_kept(session), *chain.from_iterable(read_now)]
+    logs = [*session.logs, *chain.from_iterable(read_now)]
     lines = logs_view(logs, wanted, tail)
     lines += [_silence(agent, answer) for agent, answer in answers.items() if isinstance(answer, Failure)]
-    lost = [one for one in session["containers"] if one["state"] == "unknown"]
-    lines += [f"({describe_container_exit(one)})" for one in lost if not wanted or one["hostname"] in wanted]
+    lost = [one for one in session.containers if one.state == "unknown"]
+    lines += [f"({one.end})" for one in lost if not wanted or one.hostname in wanted]
     return {"changed": False, "logs": [log.to_json() for log in logs], "lines": lines}
-
-
-def _kept(session: Json) -> List[ContainerLog]:
-    """The logs that the head has kept of a session that has ended."""
-    return [ContainerLog.from_json(log) for log in session["logs"]]
 
 
 class _Rounds:

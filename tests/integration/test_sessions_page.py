@@ -16,6 +16,7 @@ import lists
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionList
 from ansible_collections.cluster.compute.plugins.plugin_utils._output.page import page_of
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.listing import sessions_page
 
@@ -38,13 +39,16 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
         3: (lists.few_agents(), [*lists.FEW, WAITING]),
         300: (lists.many_agents(), lists.many(300)),
     }
-    return {count: json.dumps(lists.listed(tmp_path_factory.mktemp("list"), *given)) for count, given in chosen.items()}
+    return {
+        count: json.dumps(lists.listed(tmp_path_factory.mktemp("list"), *given).to_json())
+        for count, given in chosen.items()
+    }
 
 
 def show(page: Any, folder: Path, document: Json, size: str = "desktop") -> None:
     """Open the page of a list in a window whose content has this size."""
     path = folder / "sessions.html"
-    path.write_text(sessions_page(page_of(document)), encoding="utf-8")
+    path.write_text(sessions_page(page_of(SessionList.from_json(document))), encoding="utf-8")
     width, height = SIZES[size]
     metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == "phone"}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)

@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,8 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of metrics, one session of which has a hostile name."""
     folder = tmp_path_factory.mktemp("metrics")
     listed = lists.listed(folder, lists.few_agents(), [*lists.FEW, WAITING], lifetime=36000)
-    listed["sessions"].append({**listed["sessions"][0], "name": HOSTILE, "owner": HOSTILE})
+    hostile = replace(listed.sessions[0], name=HOSTILE, owner=HOSTILE)
+    listed = replace(listed, sessions=(*listed.sessions, hostile))
     (folder / "read").mkdir()
     write(str(folder / "read/cluster_compute.prom"), metrics_text(listed), 0o644, check=False)
     return folder / "read/cluster_compute.prom"

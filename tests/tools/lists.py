@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import mul
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +28,18 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.usage import
     sample,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
-from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
     AgentStatus,
     ObservedContainer,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import what_happened
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.usage import AgentView, Amounts, Sample
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionList
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import QueueRules, SitePolicy
 
 NOW = 1795280000.0
 RULES = QueueRules()
 OWNERS = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy")
 NAMES = ("train", "sweep", "notebook", "evaluate", "preprocess")
-_AMOUNTS = ("millicpus", "memory", "gpus")
 # (name, owner, size, CPUs, memory, GPUs) of a small list.
 FEW = (("train", "alice", 6, 2, "4g", 1), ("notebook", "bob", 1, 1, "2g", 0), ("sweep-1", "carol", 2, 4, "8g", 0))
 
@@ -67,7 +67,9 @@ def many(count: int) -> list[tuple[Any, ...]]:
     ]
 
 
-def listed(folder: Path, agents: Sequence[AgentStatus], sessions: Sequence[tuple[Any, ...]], **variables: Any) -> Json:
+def listed(
+    folder: Path, agents: Sequence[AgentStatus], sessions: Sequence[tuple[Any, ...]], **variables: Any
+) -> SessionList:
     """The list after each session has been launched; those without room wait. ``variables`` are of all requests."""
     store = Store(str(folder / "state"))
     present = tuple(agents)
@@ -92,41 +94,42 @@ def listed(folder: Path, agents: Sequence[AgentStatus], sessions: Sequence[tuple
     return document
 
 
-def _document(store: Store, agents: Sequence[AgentStatus]) -> Json:
+def _document(store: Store, agents: Sequence[AgentStatus]) -> SessionList:
     rows = store.select(None, None, ended=True)
     turn = {identity: number for number, identity in enumerate(turns(store, agents, RULES, NOW), start=1)}
     sessions = [
-        {
-            **one,
-            "time_left": time_left(one, NOW),
-            "turn": turn.get(one["id"]),
-            "logs": [],
-            "reason": what_happened(one),
-        }
+        replace(one, time_left=time_left(one, NOW), turn=turn.get(one.id), reason=one.what_happened)
         for one in list_sessions(rows, agents)
     ]
     held = held_on(agents, store.ends_on(agents), store.held_plans())
-    owners, agent_rows = list_owners(store.live(), held), list_agents(held, agents)
-    for owner in owners:
-        left = available(SitePolicy(), {}, agent_rows, owner["owner"])
-        owner.update(allowed=None, available=left)
-    groups = list_groups(agent_rows, None)
-    listed = {"sessions": sessions, "agents": agent_rows, "owners": owners, "groups": groups}
-    return {"time": NOW, "samples": history(agent_rows), **listed}
+    agent_rows = list_agents(held, agents)
+    owners = [
+        replace(one, available=available(SitePolicy(), {}, agent_rows, one.owner))
+        for one in list_owners(store.live(), held)
+    ]
+    return SessionList(
+        NOW,
+        tuple(sessions),
+        tuple(agent_rows),
+        tuple(list_groups(agent_rows, None)),
+        tuple(owners),
+        tuple(history(agent_rows)),
+    )
 
 
-def history(agents: Sequence[Json]) -> list[Json]:
+def history(agents: Sequence[AgentView]) -> list[Sample]:
     """Samples of 30 days, every half hour, with a night without any."""
     taken = []
     for number in range(1440):
         moment = NOW - 1800 * (1440 - number)
         if 60 < number % 480 < 80:
             continue
-        level = {name: 0.5 + 0.4 * math.sin(number / (15 + 4 * place)) for place, name in enumerate(_AMOUNTS)}
+        levels = [0.5 + 0.4 * math.sin(number / (15 + 4 * place)) for place in range(3)]
         one = sample(agents, [], moment)
-        one["used"] = {name: amount * level[name] for name, amount in one["capacity"].items()}
-        one["measured"].update({name: one["used"][name] * 0.6 for name in ("millicpus", "memory")})
-        taken.append(one)
+        whole = one.capacity
+        used = Amounts(*map(mul, (whole.millicpus, whole.memory, whole.gpus), levels))
+        measured = replace(one.measured, millicpus=used.millicpus * 0.6, memory=used.memory * 0.6)
+        taken.append(replace(one, used=used, measured=measured))
     return taken
 
 

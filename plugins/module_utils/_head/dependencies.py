@@ -15,7 +15,7 @@ from .._shared import states
 from .._shared.constants import RESTART_ALL
 from .._shared.documents.report import AgentStatus
 from .._shared.errors import InputError
-from .._shared.exits import UP, describe_command_exit
+from .._shared.exits import UP
 from .._shared.planning.batch_result import FAILURE, SUCCESS
 from .._shared.planning.request import Request
 from .._shared.planning.restarts import restart_turn
@@ -96,10 +96,10 @@ def _result(row: SessionRecord, agents: Sequence[AgentStatus]) -> Tuple[str, str
     if row.result or row.state != states.RUNNING or (row.history and row.history[-1]["reason"] == REPLACED):
         return row.result, f"has failed: {row.reason}"
     # The command may have ended without a controller that waited for it.
-    ended = row.running_command(agents) or {}
-    if ended.get("exit_code") is None:
+    running = row.running_command(agents)
+    if running is None or not running.has_ended:
         return "", ""
-    return FAILURE if ended["exit_code"] else SUCCESS, f"has failed: {describe_command_exit(ended)}"
+    return FAILURE if running.exit_code else SUCCESS, f"has failed: {running.end}"
 
 
 def _starts_again(row: SessionRecord, agents: Sequence[AgentStatus], now: float) -> bool:

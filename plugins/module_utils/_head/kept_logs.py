@@ -16,6 +16,7 @@ from typing import Iterable, List, Sequence, Set, Tuple
 
 from .._shared.codec import Json
 from .._shared.documents.schema import UUID
+from .._shared.documents.step_documents import ContainerLog
 from .._shared.errors import StateError
 from .state_folder import PRIVATE, SHARED, is_shared_store, opened, set_rights
 
@@ -38,7 +39,7 @@ def keep_logs(folder: str, session_id: str, results: Sequence[Json]) -> None:
         raise StateError(message % (os.path.join(folder, session_id), error.strerror), folder) from error
 
 
-def kept_logs(folder: str, session_id: str) -> List[Json]:
+def kept_logs(folder: str, session_id: str) -> List[ContainerLog]:
     """The logs that ``keep_logs`` kept, by hostname; empty if there are none."""
     try:
         with opened(folder) as state, opened(session_id, state) as own:
@@ -50,10 +51,10 @@ def kept_logs(folder: str, session_id: str) -> List[Json]:
         raise StateError(message, folder) from error
 
 
-def _read_log(own: int, name: str) -> Json:
+def _read_log(own: int, name: str) -> ContainerLog:
     handle = os.open(name, os.O_RDONLY | _NO_SURPRISE, dir_fd=own)
     with os.fdopen(handle, encoding="utf-8", errors="replace") as file:
-        return {"hostname": name[: -len(_SUFFIX)], "state": "ended", "text": file.read()}
+        return ContainerLog(name[: -len(_SUFFIX)], "ended", file.read())
 
 
 def _keep_all(own: int, folder: os.stat_result, logs: Sequence[Json]) -> None:

@@ -14,9 +14,9 @@ from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 
 from .._shared import states
 from .._shared.codec import Json
+from .._shared.documents.container_view import failed_apps, failed_roles
 from .._shared.documents.report import AgentStatus
 from .._shared.errors import ComputeError, ConflictError
-from .._shared.exits import failed_apps, failed_roles, limit_reached, what_happened
 from .._shared.planning.placement import Shortfall
 from .listing import list_sessions
 from .maintenance import LONGEST_LEASE, is_lost, keep_pass, text_of
@@ -135,14 +135,13 @@ def note_degraded(store: Store, agents: Sequence[AgentStatus], owner: str, now: 
     ]
     found = []
     for row, session in zip(rows, list_sessions(rows, agents)):
-        if limit_reached(session["containers"]):
+        if session.limit_reached:
             continue
-        containers = session["containers"]
-        is_lacking = bool(session["degraded"] or failed_apps(containers) or failed_roles(containers))
+        is_lacking = bool(session.degraded or failed_apps(session.containers) or failed_roles(session.containers))
         # The row may have the reason of a repair that failed.
         noted = next((str(entry["reason"]) for entry in reversed(store.history(row.id))), "")
         back = _WHOLE if noted.startswith(_DEGRADED) else _WELL
-        reason = (_DEGRADED if session["degraded"] else _UNHEALTHY) + what_happened(session) if is_lacking else back
+        reason = (_DEGRADED if session.degraded else _UNHEALTHY) + session.what_happened if is_lacking else back
         if reason != noted and (is_lacking or noted.startswith((_DEGRADED, _UNHEALTHY))):
             store.note(row, now, reason, is_change=False)
             found += [row] if is_lacking else []

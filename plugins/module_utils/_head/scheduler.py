@@ -13,13 +13,14 @@ from dataclasses import replace
 from typing import Collection, List, Tuple
 
 from .._shared import states
-from .._shared.codec import Json, subset
+from .._shared.codec import subset
 from .._shared.constants import HOST
 from .._shared.documents.condition import as_planned
 from .._shared.documents.decision import Decision
 from .._shared.documents.plan import Container, Plan
+from .._shared.documents.report import BatchState
 from .._shared.errors import ComputeError, ConflictError, EngineError, InputError, StateError
-from .._shared.exits import OTHERWISE, UP, describe_command_exit
+from .._shared.exits import OTHERWISE, UP
 from .._shared.planning.addresses import NO_SUBNET
 from .._shared.planning.allocation import Allocation, check_folders
 from .._shared.planning.placement import Placement, Shortfall, host_places, rdma_places
@@ -330,7 +331,7 @@ def with_next_command(store: Store, row: SessionRecord, plan: Plan, request: Req
     if row.request is None or not is_next_command(row.request, request):
         return plan
     former = row.running_command(context.agents)
-    if former is not None and former["begun"] and former["exit_code"] is None:
+    if former is not None and former.begun and not former.has_ended:
         raise StateError(
             f"session_command: the former command of session {row.name} still runs on {plan.main.agent}; wait for its end, "
             "or end the session with terminate.yml.", row.name)  # fmt: skip
@@ -343,10 +344,7 @@ def with_next_command(store: Store, row: SessionRecord, plan: Plan, request: Req
     return row.plan
 
 
-def _note_former(store: Store, row: SessionRecord, former: Json | None, now: float) -> None:
+def _note_former(store: Store, row: SessionRecord, former: BatchState | None, now: float) -> None:
     """Record the end of a command that no playbook has waited for."""
-    if former is None or former["exit_code"] is None:
-        return
-    reason = describe_command_exit(former)
-    if reason != row.reason:
-        store.note(row, now, reason)
+    if former is not None and former.has_ended and former.end != row.reason:
+        store.note(row, now, former.end)

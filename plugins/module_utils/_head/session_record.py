@@ -15,10 +15,10 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, S
 
 from .._shared.codec import Document, Json, subset
 from .._shared.documents.decision import DecidedSession
-from .._shared.documents.plan import Plan, Resources, Session
-from .._shared.documents.report import AgentStatus, ObservedContainer
-from .._shared.documents.schema import ID, Required, Rule, a_line, a_number, fault, or_none
-from .._shared.planning.capacity import held_in_all
+from .._shared.documents.plan import Plan, Session
+from .._shared.documents.report import AgentStatus, BatchState, ObservedContainer
+from .._shared.documents.schema import ID, Rule, a_line, fault, or_none, rules_of
+from .._shared.documents.usage import Sample
 from .._shared.planning.request import Request
 from .._shared.states import PENDING
 
@@ -80,9 +80,7 @@ _NUMBERS, _FAR = ("priority", "lease", "created", "changed"), 1e11
 # The key of a holder with the sizes before a growth.
 _FORMER = "former_sizes"
 _HOLDER = or_none({**dict.fromkeys(("host", "machine", "user", "start"), a_line), "pid": ID, _FORMER: [ID]})
-_AMOUNTS = Required(millicpus=a_number, memory=a_number, gpus=a_number)
-_MEASURED = Required(millicpus=a_number, memory=a_number, gpu_percent=or_none(a_number))
-_SAMPLE = Required(time=a_number, capacity=_AMOUNTS, used=_AMOUNTS, measured=_MEASURED, live=ID, waiting=ID)
+_SAMPLE = rules_of(Sample)
 # For a session that waits with a request that cannot be used. A launch records the request again.
 REMEDY = "launch it again by the same variables, or end it with terminate.yml"
 _UNREADABLE = "its request in the store is damaged: " + REMEDY
@@ -114,9 +112,10 @@ def read_holder(text: str) -> Json | None:
     return _read(_HOLDER, text, {})
 
 
-def read_sample(text: str) -> Json | None:
+def read_sample(text: str) -> Sample | None:
     """A sample of use; None if it is damaged."""
-    return _read(_SAMPLE, text, None)
+    found = _read(_SAMPLE, text, None)
+    return Sample.from_json(found) if found else None
 
 
 def _read(rule: Rule, text: str, otherwise: Json | None) -> Json | None:
@@ -204,11 +203,11 @@ class SessionRecord:
         mine = ((agent.name, one) for agent in known for one in agent.containers if one.session == self.id)
         return next(((name, one) for name, one in mine if one.hostname == "main1"), (planned, None))
 
-    def running_command(self, agents: Iterable[AgentStatus]) -> Json | None:
+    def running_command(self, agents: Iterable[AgentStatus]) -> BatchState | None:
         """The state of the batch command; None if main1 does not run, and the command with it."""
         main = self.main_on(agents)[1]
-        found: Json | None = main.data.get("batch") if main is not None and main.state == "running" else None
-        return found
+        found = main.data.get("batch") if main is not None and main.state == "running" else None
+        return BatchState.from_json(found) if found else None
 
     @property
     def decided(self) -> DecidedSession:
@@ -245,12 +244,6 @@ def stays(row: SessionRecord, name: str, text: str) -> bool:
 def with_former(holder: Json, sizes: Sequence[int]) -> Json:
     """The holder of a session, with its sizes before the growth that has not ended."""
     return {**holder, **({_FORMER: list(sizes)} if sizes else {})}
-
-
-def amounts(booked: Iterable[Resources]) -> Json:
-    """The sum of what containers hold."""
-    millicpus, memory, gpus = held_in_all(booked)
-    return {"millicpus": millicpus, "memory": memory, "gpus": round(gpus, 3)}
 
 
 def values_of(row: SessionRecord) -> Tuple[Any, ...]:

@@ -10,10 +10,12 @@ from typing import Dict, Iterable, List, Sequence, Tuple
 from .._shared import states
 from .._shared.codec import Json, subset
 from .._shared.constants import RELOCATE, RESTART_ALL
+from .._shared.documents.container_view import failed_apps
 from .._shared.documents.plan import Plan, Port
 from .._shared.documents.report import AgentStatus, ObservedContainer
 from .._shared.documents.topology import kept_apps
-from .._shared.exits import OTHERWISE, UP, failed_apps, limit_reached
+from .._shared.documents.view import AppView, FolderView, SessionView
+from .._shared.exits import OTHERWISE, UP
 from .._shared.planning.request import PRIVATE_FIELDS
 from .session_record import SessionRecord
 
@@ -21,17 +23,6 @@ from .session_record import SessionRecord
 HEALING = ("restart", RESTART_ALL)
 # Seconds that PID 1 may need beside the grace to end a session: it looks at its limits every five.
 _PAUSE = 15
-
-
-def details(row: SessionRecord, size: int, containers: Sequence[Json], agents: Sequence[AgentStatus]) -> Json:
-    """The keys of the same names in a list, for a session of this size and these containers."""
-    return {
-        "kind": "compute" if size == 1 else "cluster",
-        "started": started_containers(row),
-        "apps": _apps(row, agents),
-        "folders": _folders(row),
-        "measured": _sum_of(container.get("measured") for container in containers),
-    }
 
 
 def started_containers(row: SessionRecord) -> float | None:
@@ -44,11 +35,9 @@ def started_containers(row: SessionRecord) -> float | None:
     return (times[-1] or row.created) if times else None
 
 
-def time_left(session: Json, now: float) -> float | None:
+def time_left(session: SessionView, now: float) -> float | None:
     """Seconds until the lifetime of a running session is over, or None if it has no lifetime."""
-    if session["state"] != states.RUNNING or not session["ends"]:
-        return None
-    return max(0.0, round(float(session["ends"]) - now, 3))
+    return max(0.0, round(session.ends - now, 3)) if session.runs and session.ends else None
 
 
 def is_overdue(row: SessionRecord, now: float) -> bool:
@@ -57,15 +46,14 @@ def is_overdue(row: SessionRecord, now: float) -> bool:
     return has_lifetime and now > session.began + session.lifetime + session.grace + _PAUSE
 
 
-def without_private(session: Json, viewer: str) -> Json:
-    """The session as others see it: without the parts of its request that only its owner may read."""
-    request = session["request"]
-    if request is None or session["owner"] == viewer:
-        return session
-    return {**session, "request": {name: value for name, value in request.items() if name not in PRIVATE_FIELDS}}
+def visible_request(request: Json | None, owner: str, viewer: str) -> Json | None:
+    """A request as a viewer sees it: without the parts that only its owner may read."""
+    if request is None or owner == viewer:
+        return request
+    return {name: value for name, value in request.items() if name not in PRIVATE_FIELDS}
 
 
-def finished_sessions(sessions: Sequence[Json]) -> List[Json]:
+def finished_sessions(sessions: Sequence[SessionView]) -> List[SessionView]:
     """The sessions that schedule.yml terminates.
 
     They have ended by themselves or have outlived their lifetime, or their command has ended and terminate_when_done is set, or the
@@ -75,49 +63,49 @@ def finished_sessions(sessions: Sequence[Json]) -> List[Json]:
     return [
         session
         for session in sessions
-        if session["state"] == states.TERMINATING or (session["state"] == states.RUNNING and _is_finished(session))
+        if session.state == states.TERMINATING or (session.runs and _is_finished(session))
     ]
 
 
-def sessions_to_repair(sessions: Sequence[Json]) -> List[Json]:
+def sessions_to_repair(sessions: Sequence[SessionView]) -> List[SessionView]:
     """The sessions that schedule.yml repairs: they have lost containers or apps, ask for them, and all of their agents answer."""
     return [
         session
         for session in sessions
-        if session["state"] == "RUNNING"
+        if session.runs
         and _asks_for_repair(session)
-        and session["request"]
+        and session.request
         and not _is_finished(session)
-        and all(container["state"] != "unknown" for container in session["containers"])
+        and all(container.state != "unknown" for container in session.containers)
     ]
 
 
-def _asks_for_repair(session: Json) -> bool:
+def _asks_for_repair(session: SessionView) -> bool:
     """A container that has moved and is missing is made again, whatever the session does about other failures."""
-    is_lost = session.get("on_lost") == RELOCATE and any(one["state"] == "missing" for one in session["containers"])
-    has_failed = session["degraded"] or failed_apps(session["containers"])
-    return is_lost or bool(session.get("on_failure") in HEALING and has_failed and not session.get("restart_waits"))
+    is_lost = session.on_lost == RELOCATE and any(one.state == "missing" for one in session.containers)
+    has_failed = session.degraded or failed_apps(session.containers)
+    return is_lost or bool(session.on_failure in HEALING and has_failed and not session.restart_waits)
 
 
-def _is_finished(session: Json) -> bool:
-    command = session.get("command") or {}
-    is_again = bool(command.get("exit_code") and session["degraded"] and session.get("restarts_left"))
-    is_done = bool(session["terminate_when_done"]) and command.get("exit_code") is not None and not is_again
-    has_failed = session["on_failure"] == "terminate" and bool(command.get("exit_code"))
-    is_over = bool(limit_reached(session["containers"])) or session.get("overdue", False)
-    return is_over or is_done or has_failed or has_died(session)
+def _is_finished(session: SessionView) -> bool:
+    command = session.command
+    has_failed = bool(command and command.exit_code)
+    is_again = bool(has_failed and session.degraded and session.restarts_left)
+    is_done = bool(session.terminate_when_done and command and command.has_ended) and not is_again
+    is_over = bool(session.limit_reached) or session.overdue
+    return is_over or is_done or (session.on_failure == "terminate" and has_failed) or has_died(session)
 
 
-def has_died(session: Json) -> bool:
+def has_died(session: SessionView) -> bool:
     """Return whether a session ends because a container has died.
 
     An agent that is out of reach may come back with its containers: only an end that is seen counts.
     """
-    is_dead = any(container["state"] not in (*UP, *OTHERWISE, "unknown") for container in session["containers"])
-    return is_dead and bool(session["on_failure"] == "terminate")
+    is_dead = any(container.state not in (*UP, *OTHERWISE, "unknown") for container in session.containers)
+    return is_dead and session.on_failure == "terminate"
 
 
-def _apps(row: SessionRecord, agents: Sequence[AgentStatus]) -> List[Json]:
+def apps_of(row: SessionRecord, agents: Sequence[AgentStatus]) -> List[AppView]:
     """The apps that run now, each with the address at which a user reaches it.
 
     A port without a program of PID 1 counts as an app. While a container does not run, its apps are listed as they were launched.
@@ -127,25 +115,17 @@ def _apps(row: SessionRecord, agents: Sequence[AgentStatus]) -> List[Json]:
     where, main = row.main_on(agents)
     ports = row.plan.main.ports if row.plan else main.ports if main else ()
     address = {agent.name: agent.address for agent in agents}.get(where) or where
-    return [
-        {
-            "name": name,
-            "address": host_ip if host_ip.startswith("127.") or not port else address,
-            "port": port,
-            "agent": where,
-        }
+    own = [
+        AppView(name, host_ip if host_ip.startswith("127.") or not port else address, port, where)
         for name, (host_ip, port) in _published(row, ports, main).items()
-    ] + (_of_roles(row.plan, agents) if row.plan else [])
+    ]
+    return own + (_of_roles(row.plan, agents) if row.plan else [])
 
 
-def _of_roles(plan: Plan, agents: Iterable[AgentStatus]) -> List[Json]:
+def _of_roles(plan: Plan, agents: Iterable[AgentStatus]) -> List[AppView]:
     """The apps of other containers than main1, which publish no port."""
     ended = ended_apps(plan, agents)
-    return [
-        {"name": app.name, "address": "", "port": 0, "agent": one.agent}
-        for one, app in kept_apps(plan)
-        if one.rank and app.name not in ended
-    ]
+    return [AppView(app.name, "", 0, one.agent) for one, app in kept_apps(plan) if one.rank and app.name not in ended]
 
 
 def ended_apps(plan: Plan, agents: Iterable[AgentStatus]) -> List[str]:
@@ -175,20 +155,7 @@ def _published(row: SessionRecord, ports: Sequence[Port], main: ObservedContaine
     return {**staying, **{name: relays.get(name, staying.get(name, ("", 0))) for name in sorted(running)}}
 
 
-def _folders(row: SessionRecord) -> List[Json] | None:
+def folders_of(row: SessionRecord) -> Tuple[FolderView, ...] | None:
     """The data folders; None if neither the plan nor the request is known."""
     known = row.plan.session if row.plan else row.request
-    return [subset(mount, "source", "target", "mode") for mount in known.mounts] if known else None
-
-
-def _sum_of(measured: Iterable[Json | None]) -> Json | None:
-    """The sum of what containers use, or None if none of them was measured."""
-    known = [each for each in measured if each]
-    if not known:
-        return None
-    # Containers of one session may share a device.
-    gpus = {gpu["id"]: gpu for each in known for gpu in each["gpus"]}
-    return {
-        **{name: sum(each[name] for each in known) for name in ("millicpus", "memory")},
-        "gpus": list(gpus.values()),
-    }
+    return tuple(FolderView(**subset(mount, "source", "target", "mode")) for mount in known.mounts) if known else None

@@ -17,6 +17,7 @@ from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Se
 from .._shared.codec import Json
 from .._shared.documents.plan import Plan
 from .._shared.documents.report import AgentStatus
+from .._shared.documents.usage import Sample
 from .._shared.errors import NotFoundError, StateError
 from .._shared.planning.capacity import held_in_all
 from .._shared.planning.fair_share import Holding
@@ -307,16 +308,18 @@ class Store:
         """The sessions that a session waits for, by name."""
         return {name: self.newest(name, row.owner) for name in request.after}
 
-    def add_sample(self, taken: Json) -> None:
+    def add_sample(self, taken: Sample) -> None:
         """Keep a sample, unless the last one is only seconds old. Old samples are removed."""
-        now = float(taken["time"])
+        now = taken.time
         self.execute("DELETE FROM sample WHERE time < ?", (now - _OLDEST,))
         last = self.query("SELECT max(time) FROM sample WHERE time < 1e11")[0][0]
         # A clock that was set back must not keep samples away until it has caught up.
         if last is None or not 0 <= now - last < _CLOSEST:
-            self.execute("INSERT OR REPLACE INTO sample VALUES (?, ?)", (now, json.dumps(taken, sort_keys=True)))
+            self.execute(
+                "INSERT OR REPLACE INTO sample VALUES (?, ?)", (now, json.dumps(taken.to_json(), sort_keys=True))
+            )
 
-    def samples(self, since: float) -> List[Json]:
+    def samples(self, since: float) -> List[Sample]:
         """The samples from a time on, oldest first, without those that are damaged."""
         rows = self.query("SELECT document FROM sample WHERE time >= ? ORDER BY time", (since,))
         return [found for found in (read_sample(text) for (text,) in rows) if found]

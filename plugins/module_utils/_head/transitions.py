@@ -16,8 +16,9 @@ from .._shared import states
 from .._shared.codec import Json
 from .._shared.constants import GRACE, LONGEST_GRACE, RESTART_ALL
 from .._shared.documents.report import AgentStatus
+from .._shared.documents.view import SessionView
 from .._shared.errors import ComputeError
-from .._shared.exits import LIFETIME, LIMITS, LOST, OTHERWISE, UP, WITH_COMMAND, limit_reached, what_happened
+from .._shared.exits import LIFETIME, LIMITS, LOST, OTHERWISE, UP, WITH_COMMAND
 from .._shared.planning.policy import SitePolicy
 from .._shared.planning.resizing import resized
 from .._shared.planning.restarts import RESTARTED, restart_turn
@@ -151,11 +152,11 @@ def _note_ends(store: Store, row: SessionRecord, change: Change) -> str:
     if row.state != states.RUNNING:
         return ""
     [session] = list_sessions([row], change.agents)
-    reason = what_happened(session)
+    reason = session.what_happened
     if reason != row.reason:
         row.result = row.result or _result_of(session, row)
         store.note(row, change.now, reason)
-    return limit_reached(session["containers"]) or (LIMITS[LIFETIME] if is_overdue(row, change.now) else "")
+    return session.limit_reached or (LIMITS[LIFETIME] if is_overdue(row, change.now) else "")
 
 
 def catch_up(store: Store, agents: Sequence[AgentStatus], site: SitePolicy, now: float, takeover: str = "") -> None:
@@ -178,24 +179,22 @@ def end_over(store: Store, agents: Sequence[AgentStatus], now: float, besides: s
     """
     rows = [row for row in store.live({states.RUNNING}) if row.plan and is_lost(row, now) and row.id != besides]
     for row, session in zip(rows, list_sessions(rows, agents)):
-        reason = limit_reached(session["containers"]) or (what_happened(session) if has_died(session) else "")
+        reason = session.limit_reached or (session.what_happened if has_died(session) else "")
         if reason:
             row.result = row.result or _result_of(session, row)
             store.change(row, states.TERMINATING, now, reason)
             store.change(row, states.TERMINATED, now, reason)
 
 
-def _result_of(session: Json, row: SessionRecord) -> str:
+def _result_of(session: SessionView, row: SessionRecord) -> str:
     """The result of a session whose command no controller waited for."""
-    command = session["command"]
-    if command and command["exit_code"] is not None:
-        return "FAILURE" if command["exit_code"] else "SUCCESS"
-    containers = session["containers"]
-    main_code = next((one.get("exit_code") for one in containers if one["hostname"] == "main1"), None)
-    if main_code in WITH_COMMAND and limit_reached(containers):
+    if session.command and session.command.has_ended:
+        return "FAILURE" if session.command.exit_code else "SUCCESS"
+    main_code = next((one.exit_code for one in session.containers if one.hostname == "main1"), None)
+    if main_code in WITH_COMMAND and session.limit_reached:
         return WITH_COMMAND[main_code]
-    dead = [container["hostname"] for container in containers if container["state"] not in (*UP, *OTHERWISE, "unknown")]
-    is_failure = (dead and session["on_failure"] == "terminate") or (row.settings.command and "main1" in dead)
+    dead = [one.hostname for one in session.containers if one.state not in (*UP, *OTHERWISE, "unknown")]
+    is_failure = (dead and session.on_failure == "terminate") or (row.settings.command and "main1" in dead)
     return "FAILURE" if is_failure else ""
 
 
@@ -238,7 +237,7 @@ def note_restart(store: Store, row: SessionRecord, agents: Sequence[AgentStatus]
     restarts = row.settings.restarts
     count = restart_turn(store.history(row.id), restarts, now)[0] + 1
     row.result = ""
-    store.note(row, now, "%s (%d of %d): %s" % (RESTARTED, count, restarts, what_happened(session)))
+    store.note(row, now, "%s (%d of %d): %s" % (RESTARTED, count, restarts, session.what_happened))
     return True
 
 

@@ -10,18 +10,19 @@ from itertools import chain
 from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from .._shared import label, states
-from .._shared.codec import Json
 from .._shared.documents.plan import Plan, Resources
 from .._shared.documents.report import AgentStatus, busy_percents
+from .._shared.documents.usage import NO_AMOUNTS, AgentView, Amounts, GroupView, OwnerView, Quota, Sample, SampledUse
 from .._shared.errors import shorten_list
-from .._shared.planning.capacity import FreeCapacity
+from .._shared.planning.capacity import FreeCapacity, held_in_all
 from .._shared.planning.placement import free_of
 from .._shared.planning.policy import SitePolicy
 from .._shared.planning.policy_rules import Use, quota_left
-from .session_record import SessionRecord, Termination, amounts
+from .session_record import SessionRecord, Termination
 
 # What is booked, by agent and owner.
 Holdings = Dict[str, Dict[str, List[Resources]]]
+_UNLIMITED = Quota()
 
 
 def held_on(agents: Sequence[AgentStatus], ends: Mapping[str, Termination], plans: Iterable[Plan]) -> Holdings:
@@ -53,7 +54,7 @@ def capacity_left(
     return {agent.name: free_of(agent, chain.from_iterable(held[agent.name].values())) for agent in agents}
 
 
-def list_owners(rows: Sequence[SessionRecord], held: Holdings, asked: str | None = None) -> List[Json]:
+def list_owners(rows: Sequence[SessionRecord], held: Holdings, asked: str | None = None) -> List[OwnerView]:
     """Every owner of a live session, and the one that is asked for, by name: sessions, containers and resources."""
     owners = {row.owner for row in rows} | {owner for booked in held.values() for owner in booked}
     owners |= {asked} if asked else set()
@@ -62,87 +63,66 @@ def list_owners(rows: Sequence[SessionRecord], held: Holdings, asked: str | None
     listed = []
     for owner in sorted(owners):
         mine = [resources for booked in held.values() for resources in booked.get(owner, ())]
-        sessions = {"sessions": placed[owner], "waiting": waiting[owner]}
-        listed.append({"owner": owner, **sessions, "containers": len(mine), "used": amounts(mine)})
+        listed.append(OwnerView(owner, placed[owner], waiting[owner], len(mine), held_amounts(mine)))
     return listed
 
 
-_AMOUNTS = ("millicpus", "memory", "gpus")
-_NOTHING = dict.fromkeys(_AMOUNTS, 0)
-
-
-def list_groups(agents: Sequence[Json], owner: str | None, left: Json | None = None) -> List[Json]:
+def list_groups(agents: Sequence[AgentView], owner: str | None, left: Quota = _UNLIMITED) -> List[GroupView]:
     """Every resource group of the agents of a list: its capacity, what is allocated of it, and the owner's part of that.
 
-    An agent that cannot be reached adds nothing. ``left`` is what the quotas still leave to the owner.
+    An agent that cannot be reached adds nothing. ``left`` is what the quotas still leave to the owner: the owner may have the
+    capacity at most, or what the owner has there and what is left.
     """
     listed = []
-    for group in sorted({name for agent in agents for name in _groups_of(agent)}):
-        mine = [agent for agent in agents if group in _groups_of(agent)]
-        usable = [agent for agent in mine if agent["reachable"]]
-        capacity = _sum(agent["capacity"] for agent in usable)
-        own = _sum(agent["owners"].get(owner, _NOTHING) for agent in usable) if owner else None
-        listed.append(
-            {
-                "group": group,
-                "agents": len(mine),
-                "capacity": capacity,
-                "used": _sum(agent["used"] for agent in usable),
-                "own": own,
-                "own_most": _within_quota(own, capacity, left or {}) if own else None,
-            }
-        )
+    for group in sorted({name for agent in agents for name in agent.groups}):
+        mine = [agent for agent in agents if group in agent.groups]
+        usable = [agent for agent in mine if agent.reachable]
+        capacity = Amounts.sum_of(agent.capacity for agent in usable)
+        own = Amounts.sum_of(agent.owners.get(owner, NO_AMOUNTS) for agent in usable) if owner else None
+        used = Amounts.sum_of(agent.used for agent in usable)
+        listed.append(GroupView(group, len(mine), capacity, used, own, left.most(capacity, own) if own else None))
     return listed
 
 
-def _within_quota(own: Json, capacity: Json, left: Json) -> Json:
-    """Return what an owner may have of a group at most: its capacity, or what the owner has there and what the quotas still leave."""
-    return {name: min(capacity[name], own[name] + left.get(name, capacity[name])) for name in _AMOUNTS}
-
-
-def available(policy: SitePolicy, use: Mapping[str, Use], agents: Sequence[Json], owner: str) -> Json:
+def available(policy: SitePolicy, use: Mapping[str, Use], agents: Sequence[AgentView], owner: str) -> Amounts:
     """Return what an owner may still have now: what is free in the permitted groups, at most what the quotas leave."""
     permitted = policy.limits_for(owner, "resource_groups")
     usable = [
         agent
         for agent in agents
-        if agent["reachable"]
-        and agent["schedulable"]
-        and any(all(group in names for names in permitted) for group in _groups_of(agent))
+        if agent.reachable
+        and agent.schedulable
+        and any(all(group in names for names in permitted) for group in agent.groups)
     ]
-    free = _sum(agent["free"] for agent in usable)
     left = quota_left(policy, use, owner)
-    if not all(left.get(name, 1) for name in ("sessions", "containers")):
-        return dict(_NOTHING)
-    return {name: min(free[name], left.get(name, free[name])) for name in _AMOUNTS}
+    if 0 in (left.sessions, left.containers):
+        return NO_AMOUNTS
+    return left.most(Amounts.sum_of(agent.free for agent in usable))
 
 
-def _groups_of(agent: Json) -> List[str]:
-    return str(agent["group"]).split(",")
+def held_amounts(booked: Iterable[Resources]) -> Amounts:
+    """The sum of what containers hold."""
+    millicpus, memory, gpus = held_in_all(booked)
+    return Amounts(millicpus, memory, round(gpus, 3))
 
 
-def _sum(amounts: Iterable[Json]) -> Json:
-    listed = list(amounts)
-    return {name: round(sum(each[name] for each in listed), 3) for name in _AMOUNTS}
-
-
-def sample(agents: Sequence[Json], session_states: Sequence[str], now: float) -> Json:
+def sample(agents: Sequence[AgentView], session_states: Sequence[str], now: float) -> Sample:
     """The sums over the agents of a list, and the number of sessions that are live and that wait."""
-    usable = [agent for agent in agents if agent["reachable"]]
-    measured = [agent["measured"] for agent in usable if agent["measured"]]
+    usable = [agent for agent in agents if agent.reachable]
+    measured = [agent.measured for agent in usable if agent.measured]
     percents = busy_percents(measured)
-    return {
-        "time": round(now, 3),
-        "capacity": _sum([agent["capacity"] for agent in usable]),
-        "used": _sum([agent["used"] for agent in usable]),
-        "measured": {
-            "millicpus": sum(each["millicpus"] for each in measured),
-            "memory": sum(each["memory"] for each in measured),
-            "gpu_percent": round(sum(percents) / len(percents), 1) if percents else None,
-        },
-        "live": sum(state != states.PENDING for state in session_states),
-        "waiting": sum(state == states.PENDING for state in session_states),
-    }
+    return Sample(
+        time=round(now, 3),
+        capacity=Amounts.sum_of(agent.capacity for agent in usable),
+        used=Amounts.sum_of(agent.used for agent in usable),
+        measured=SampledUse(
+            sum(each.millicpus for each in measured),
+            sum(each.memory for each in measured),
+            round(sum(percents) / len(percents), 1) if percents else None,
+        ),
+        live=sum(state != states.PENDING for state in session_states),
+        waiting=sum(state == states.PENDING for state in session_states),
+    )
 
 
 def waits_on_mps(plan: Plan, others: Iterable[Plan], agents: Sequence[AgentStatus]) -> List[str]:

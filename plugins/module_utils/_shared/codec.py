@@ -17,7 +17,8 @@ from functools import lru_cache
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple, Type, TypeVar, Union, get_type_hints
 
 Json = Dict[str, Any]
-
+# A number of JSON as it is: an integer stays one.
+Number = Union[int, float]
 
 # The metadata of a field that no digest includes, because it may change while the thing stays the same.
 NOT_IN_DIGEST: Mapping[str, Any] = {"uncounted": True}
@@ -35,10 +36,14 @@ class Document:
     def from_json(cls: Type[Value], data: Mapping[str, Any]) -> Value:
         return decoded(cls, data)
 
+    @property
+    def written(self) -> Mapping[str, Any]:
+        """The keys of the document with their values."""
+        return vars(self)
+
     def to_json(self) -> Json:
         """Plain lists and dicts, as JSON gives them back. ``asdict`` is slower: it copies every text."""
-        text = json.dumps(self, default=lambda part: vars(part) if is_dataclass(part) else dict(part))
-        made: Json = json.loads(text)
+        made: Json = json.loads(json.dumps(self, default=_plain))
         return made
 
     @classmethod
@@ -50,6 +55,13 @@ class Document:
     def to_parameter(self) -> Any:
         """The document as a parameter of a step."""
         return self.to_json()
+
+
+def _plain(value: Any) -> Mapping[str, Any]:
+    """A part of a document that JSON does not know."""
+    if isinstance(value, Document):
+        return dict(value.written)
+    return vars(value) if is_dataclass(value) else dict(value)
 
 
 def decoded(kind: Type[Value], data: Mapping[str, Any]) -> Value:
@@ -75,13 +87,16 @@ def _readers(kind: type) -> Dict[str, Callable[[Any], Any]]:
 def _reader(hint: Any) -> Callable[[Any], Any]:
     """The function that reads a value of a type. Python 3.8 cannot evaluate ``int | None``: a document has ``Optional[int]``."""
     origin = getattr(hint, "__origin__", None)
-    if hint is Any:
+    if hint is Any or (origin is Union and hint.__args__[:2] == (int, float)):
         return lambda value: value
     if origin is tuple:
         part = _reader(hint.__args__[0])
         return lambda value: tuple(map(part, value or ()))
     if origin is Union:
         return _reader(hint.__args__[0])
+    if origin is abc.Mapping and hasattr(hint.__args__[1], "from_json"):
+        part = hint.__args__[1].from_json
+        return lambda value: {name: part(one) for name, one in value.items()}
     found: Callable[[Any], Any] = dict if origin else getattr(hint, "from_json", hint)
     return found
 

@@ -1,12 +1,8 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Why a session is in its state: how its command, its apps and its containers ended."""
+"""Exit codes and states of containers, and what each means."""
 
 from __future__ import annotations
-
-from typing import Iterable, List
-
-from .codec import Json
 
 # The exit code of a command that exceeded its timeout, as of timeout(1).
 TIMED_OUT = 124
@@ -28,9 +24,10 @@ UP = ("running", PAUSED)
 # published, or its limits are others. A repair brings it back. No session ends because of it.
 DETACHED, UNPUBLISHED, CHANGED = "detached", "unpublished", "changed"
 OTHERWISE = (DETACHED, UNPUBLISHED, CHANGED)
-_BY_ITSELF = {**LIMITS, **NO_SECRETS, **dict.fromkeys(WITH_COMMAND, "ended with the command of the session")}
-# What PID 1 does about an app that has ended.
-_DOWN = {"failed": "not started again", "restarting": "started again after a pause"}
+_ENDED_WITH_COMMAND = "ended with the command of the session"
+# How a container ended by itself, by its exit code.
+_BY_ITSELF = {**LIMITS, **NO_SECRETS, **dict.fromkeys(WITH_COMMAND, _ENDED_WITH_COMMAND)}
+# What is the matter with a container that has not ended, by its state.
 _NO_END = {
     "missing": "is gone",
     "unknown": "is out of reach",
@@ -43,99 +40,42 @@ LOST = "ended: agent lost: "
 # The beginning of the reason of a session that has lost an agent and stays where it is.
 UNMOVED = "not relocated: "
 # A restart of main1 ends its command.
-_NOT_BEGUN = "the command does not run since main1 was started; the launch of the session, run again, starts it"
+NOT_BEGUN = "the command does not run since main1 was started; the launch of the session, run again, starts it"
+# What PID 1 does about an app that has ended, by the state of the app.
+DOWN = {"failed": "not started again", "restarting": "started again after a pause"}
 
 
-def describe_command_exit(command: Json) -> str:
-    """Return how a batch command ended, without a full stop.
+def command_end(exit_code: int | None, oom_killed: bool, reason: str) -> str:
+    """Return how a command ended, without a full stop. ``reason`` says why its exit code cannot be known.
 
-    ``command`` has ``exit_code``, ``oom_killed`` and, where the exit code cannot be known, ``reason``.
+    >>> command_end(124, False, ""), command_end(1, False, "")
+    ('the command exceeded session_command_timeout and was terminated', 'the command ended with exit code 1')
     """
-    if command.get("reason"):
-        return f"the command has ended, but {command['reason']}"
-    if command.get("oom_killed"):
-        return f"the command ended with exit code {command['exit_code']}, out of memory"
-    if command["exit_code"] == TIMED_OUT:
+    if reason:
+        return f"the command has ended, but {reason}"
+    if oom_killed:
+        return f"the command ended with exit code {exit_code}, out of memory"
+    if exit_code == TIMED_OUT:
         return "the command exceeded session_command_timeout and was terminated"
-    return f"the command ended with exit code {command['exit_code']}"
+    return f"the command ended with exit code {exit_code}"
 
 
-def describe_container_exit(container: Json) -> str:
-    """Return how a container that does not run ended, or what it waits for, without a full stop.
-
-    ``container`` has ``hostname``, ``agent``, ``state``, and ``exit_code`` and ``oom_killed`` if its engine knows it.
-    """
-    where = f"{container['hostname']} on {container['agent']}"
-    if container["state"] in OTHERWISE:
-        return f"{where} {container['fault']}; run cluster_session.yml again to repair the session"
-    if container["state"] in _NO_END:
-        return f"{where} {_NO_END[container['state']]}"
-    if container.get("exit_code") in _BY_ITSELF and not container.get("oom_killed"):
-        return f"{where} {_BY_ITSELF[container['exit_code']]}"
-    memory = ", out of memory" if container.get("oom_killed") else ""
-    return f"{where} ended with exit code {container.get('exit_code')}{memory}"
-
-
-def failed_apps(containers: Iterable[Json]) -> List[Json]:
-    """The apps of these containers that do not run: PID 1 starts them again after a pause, or not any more."""
-    return [app for container in containers for app in container.get("apps") or () if app["state"] in _DOWN]
-
-
-def failed_roles(containers: Iterable[Json]) -> List[Json]:
-    """The containers in which the command of their role has failed. The command of main1, at rank 0, is that of the session."""
-    return [one for one in containers if one["rank"] and (one.get("batch") or {}).get("exit_code")]
-
-
-def describe_app(app: Json) -> str:
+def app_end(name: str, state: str, exit_code: int | None) -> str:
     """Why an app does not run, without a full stop.
 
-    >>> describe_app({"name": "web", "state": "failed", "exit_code": 3})
+    >>> app_end("web", "failed", 3)
     'app web has ended with exit code 3 and is not started again'
     """
-    code = "" if app["exit_code"] is None else " with exit code %d" % app["exit_code"]
-    return f"app {app['name']} has ended{code} and is {_DOWN[app['state']]}"
+    code = "" if exit_code is None else " with exit code %d" % exit_code
+    return f"app {name} has ended{code} and is {DOWN[state]}"
 
 
-def limit_reached(containers: Iterable[Json]) -> str:
-    """Why the session of these containers has ended by itself, or an empty text.
-
-    main1 decides: a sub that ended alone had lost main1.
-    """
-    found = list(containers)
-    main = next((container for container in found if container["hostname"] == "main1"), None)
-    if main is None or main["state"] != "exited":
-        return ""
-    # Perhaps out of memory: the engine says so for any process that the kernel has ended.
-    if main["exit_code"] in WITH_COMMAND:
-        return _end_with_command(main.get("batch") or {}, found)
-    return "" if main.get("oom_killed") else LIMITS.get(main["exit_code"], "")
-
-
-def _end_with_command(command: Json, containers: Iterable[Json]) -> str:
-    """Return how the command ended, after the containers that have died before."""
-    dead = [one for one in containers if one["state"] == "exited" and one["exit_code"] not in WITH_COMMAND]
-    known = command.get("exit_code") is not None
-    ends = [describe_command_exit(command) if known else "ended with its command"]
-    return "; ".join([*map(describe_container_exit, dead), *ends])
-
-
-def what_happened(session: Json) -> str:
-    """The reason of a session's state. For a running session: how its commands, apps and containers ended, if they did."""
-    containers, command = session["containers"], session.get("command")
-    if session["state"] != "RUNNING":
-        return str(session["reason"])
-    if limit_reached(containers):
-        return limit_reached(containers)
-    ends = [describe_container_exit(container) for container in containers if container["state"] != "running"]
-    ends += [describe_app(app) for app in failed_apps(containers)]
-    ends += [f"{one['hostname']}: {describe_command_exit(one['batch'])}" for one in failed_roles(containers)]
-    if command and command["exit_code"] is not None:
-        ends.append(describe_command_exit(command))
-    elif command:
-        ends.append("the command runs" if command.get("begun", True) else _NOT_BEGUN)
-    if not ends:
-        return str(session["reason"])
-    waits = session.get("restart_waits")
-    ends += [f"not restarted now: {waits}"] if waits else []
-    ends += [session["reason"]] if session["reason"].startswith(UNMOVED) else []
-    return "; ".join(ends)
+def container_end(where: str, state: str, exit_code: int | None, is_oom: bool, fault: str) -> str:
+    """Return how a container that does not run ended, or what it waits for, without a full stop. ``fault`` is what was changed."""
+    if state in OTHERWISE:
+        return f"{where} {fault}; run cluster_session.yml again to repair the session"
+    if state in _NO_END:
+        return f"{where} {_NO_END[state]}"
+    if exit_code in _BY_ITSELF and not is_oom:
+        return f"{where} {_BY_ITSELF[exit_code]}"
+    return f"{where} ended with exit code {exit_code}{', out of memory' if is_oom else ''}"

@@ -67,7 +67,7 @@ def decide(
 
 def _session(row: SessionRecord, request: Request) -> Json:
     """A session for the steps that launch it."""
-    return {**subset(row, "id", "name", "state"), "request": request.to_json()}
+    return {**subset(row, "id", "name", "owner", "state"), "request": request.to_json()}
 
 
 def end(head: Head, owner: str, holder: Json) -> Json:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import time
 from contextlib import closing
-from typing import Callable, List, Optional, Sequence
+from dataclasses import replace
+from typing import Callable, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from .._head.database import FullStoreError
 from .._head.kept_logs import kept_logs
@@ -19,15 +20,16 @@ from .._head.policy_file import read_policy
 from .._head.quotas import by_owner, uses
 from .._head.scheduling_queue import turns
 from .._head.session_record import SessionRecord
-from .._head.session_view import is_overdue, time_left, without_private
+from .._head.session_view import is_overdue, time_left, visible_request
 from .._head.store import Store
-from .._head.usage import Holdings, available, held_on, list_groups, list_owners
+from .._head.usage import available, held_on, list_groups, list_owners
 from .._shared.codec import Json
 from .._shared.constants import RESTART_ALL
 from .._shared.documents.report import AgentStatus
-from .._shared.exits import what_happened
+from .._shared.documents.usage import AgentView, OwnerView, Quota
+from .._shared.documents.view import SessionList, SessionView
 from .._shared.planning.policy import SitePolicy
-from .._shared.planning.policy_rules import allowed, quota_left
+from .._shared.planning.policy_rules import Use, allowed, quota_left
 from .._shared.planning.restarts import restart_turn
 from .._shared.states import SHOWN
 from .step import Head
@@ -53,28 +55,29 @@ def list_all(
     """
     reports, now = tuple(AgentStatus.from_json(report) for report in agents), time.time()
 
-    def listed(store: Store) -> Json:
+    def listed(store: Store) -> SessionList:
         held, site = held_on(reports, store.ends_on(reports), store.held_plans()), read_policy(head.directory)
         rows = store.select(name, owner, ended, SHOWN[state] if state else (), limit)
         sessions, agent_rows = _sessions(store, rows, reports, site, now), list_agents(held, reports)
         if logs and sessions:
-            sessions[-1]["logs"] = kept_logs(head.directory, sessions[-1]["id"])
-        return {
-            "time": now,
-            "sessions": [one if whole_requests else without_private(one, viewer) for one in sessions],
-            "agents": agent_rows,
-            "groups": list_groups(agent_rows, owner, _left(store, reports, site, owner) if owner else None),
-            "owners": _owners(store, reports, agent_rows, held, site, owner),
-            "samples": store.samples(now - samples) if samples else [],
-        }
+            sessions[-1] = replace(sessions[-1], logs=tuple(kept_logs(head.directory, sessions[-1].id)))
+        use = by_owner(uses(store.holding(), reports))
+        return SessionList(
+            time=now,
+            sessions=tuple(sessions if whole_requests else _as_seen(sessions, viewer)),
+            agents=tuple(agent_rows),
+            groups=tuple(list_groups(agent_rows, owner, quota_left(site, use, owner) if owner else Quota())),
+            owners=tuple(_owners(list_owners(store.live(), held, owner), agent_rows, use, site)),
+            samples=tuple(store.samples(now - samples) if samples else ()),
+        )
 
     try:
-        return _read(Store(head.directory, read_only=True), reports, listed)
+        return _read(Store(head.directory, read_only=True), reports, listed).to_json()
     except FullStoreError:
-        return _read(Store.copy(head.directory), reports, listed)
+        return _read(Store.copy(head.directory), reports, listed).to_json()
 
 
-def _read(store: Store, agents: Sequence[AgentStatus], listed: Callable[[Store], Json]) -> Json:
+def _read(store: Store, agents: Sequence[AgentStatus], listed: Callable[[Store], SessionList]) -> SessionList:
     """A list. Sessions of a lost store are listed from their labels; the store itself is not touched."""
     with closing(store), store.transaction(keep=False):
         adopt(store, agents, now=0.0)
@@ -83,35 +86,37 @@ def _read(store: Store, agents: Sequence[AgentStatus], listed: Callable[[Store],
 
 def _sessions(
     store: Store, rows: Sequence[SessionRecord], agents: Sequence[AgentStatus], site: SitePolicy, now: float
-) -> List[Json]:
+) -> List[SessionView]:
     """The rows of the list, each with what people read of its state."""
     order = {identity: turn for turn, identity in enumerate(turns(store, agents, site.queue, now), start=1)}
-    found = [
-        {
-            **session,
-            "logs": [],
-            "time_left": time_left(session, now),
-            "overdue": is_overdue(row, now),
-            "held": not is_lost(row, now),
-            "turn": order.get(session["id"]),
-            "requested_here": _is_requested_here(store, session["id"]),
-            "fenced": fenced_agents(store, session["id"]),
-            **_restarts(session, now),
-        }
-        for row, session in zip(rows, list_sessions(rows, agents))
-    ]
-    return [{**session, "reason": what_happened(session)} for session in found]
+    found = []
+    for row, session in zip(rows, list_sessions(rows, agents)):
+        left, waits = _restarts(row, session, now)
+        known = replace(
+            session,
+            time_left=time_left(session, now),
+            overdue=is_overdue(row, now),
+            held=not is_lost(row, now),
+            turn=order.get(row.id),
+            requested_here=_is_requested_here(store, row.id),
+            fenced=tuple(fenced_agents(store, row.id)),
+            restarts_left=left,
+            restart_waits=waits,
+        )
+        found.append(replace(known, reason=known.what_happened))
+    return found
 
 
-def _restarts(session: Json, now: float) -> Json:
+def _as_seen(sessions: Iterable[SessionView], viewer: str) -> List[SessionView]:
+    return [replace(one, request=visible_request(one.request, one.owner, viewer)) for one in sessions]
+
+
+def _restarts(row: SessionRecord, session: SessionView, now: float) -> Tuple[int, str]:
     """Return how many restarts of all containers are left, and why the next one is not made now."""
-    if session["on_failure"] != RESTART_ALL:
-        return {"restarts_left": 0, "restart_waits": ""}
-    count, reason = restart_turn(session["history"], session["restarts"], now)
-    return {
-        "restarts_left": max(0, session["restarts"] - count),
-        "restart_waits": reason if session["degraded"] else "",
-    }
+    if session.on_failure != RESTART_ALL:
+        return 0, ""
+    count, reason = restart_turn(row.history, session.restarts, now)
+    return max(0, session.restarts - count), reason if session.degraded else ""
 
 
 def _is_requested_here(store: Store, session: str) -> bool:
@@ -120,23 +125,13 @@ def _is_requested_here(store: Store, session: str) -> bool:
     return requester is None or requester.uid == os.geteuid()
 
 
-def _left(store: Store, agents: Sequence[AgentStatus], site: SitePolicy, owner: str) -> Json:
-    return quota_left(site, by_owner(uses(store.holding(), agents)), owner)
-
-
 def _owners(
-    store: Store,
-    agents: Sequence[AgentStatus],
-    rows: Sequence[Json],
-    held: Holdings,
-    site: SitePolicy,
-    asked: str | None,
-) -> List[Json]:
+    owners: Sequence[OwnerView], agents: Sequence[AgentView], use: Mapping[str, Use], site: SitePolicy
+) -> List[OwnerView]:
     """The owners, each with what a policy allows and what the owner may still have."""
-    use = by_owner(uses(store.holding(), agents))
     return [
-        {**one, "allowed": allowed(site, one["owner"]), "available": available(site, use, rows, one["owner"])}
-        for one in list_owners(store.live(), held, asked)
+        replace(one, allowed=allowed(site, one.owner), available=available(site, use, agents, one.owner))
+        for one in owners
     ]
 
 
@@ -151,5 +146,5 @@ def request(head: Head, name: str, owner: str, viewer: str) -> Json:
     if row is None or row.request is None:
         return {"request": None}
     how = row.settings.on_failure
-    found = {"id": row.id, "owner": owner, "state": row.state, "on_failure": how, "request": row.request.to_json()}
-    return without_private(found, owner if is_own else viewer)
+    asked = visible_request(row.request.to_json(), owner, owner if is_own else viewer)
+    return {"id": row.id, "owner": owner, "state": row.state, "on_failure": how, "request": asked}

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...module_utils._shared.documents import validation
+from ...module_utils._shared.documents.container_view import BatchStatus
 from ...module_utils._shared.documents.step_documents import (
     Change,
     CreatedContainers,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 APPS_READY = Step(lambda: apps.ready)
 APPS_CHANGE = Step(lambda: apps.change)
 BATCH_START = Step(lambda: batch.start)
-BATCH_WAIT = Step(lambda: batch.wait, validation.status)
+BATCH_WAIT = Step(lambda: batch.wait, validation.answer(BatchStatus))
 CONTAINERS_CREATED = Step(lambda: containers.created, validation.answer(CreatedContainers))
 CONTAINERS_STARTED = Step(lambda: containers.started)
 CONTAINERS_BEGUN = Step(lambda: containers.begun)

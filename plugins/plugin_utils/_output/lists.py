@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
 
-from ...module_utils._shared.codec import Json
-from ...module_utils._shared.documents.report import busy_percents
-from ...module_utils._shared.exits import PAUSED, limit_reached
+from ...module_utils._shared.documents.report import RED, Measured, busy_percents
+from ...module_utils._shared.documents.usage import AgentView, Amounts, GroupView, OwnerView
+from ...module_utils._shared.documents.view import AppView, SessionList, SessionView
 from ...module_utils._shared.states import ENDED
 from ...module_utils._shared.text.table import gpu_parts, table
 from ...module_utils._shared.units import show_bytes, show_cpus, show_seconds, show_time
@@ -21,30 +22,39 @@ NO_FOLDER = "none"
 BY_ROLE = "by role"
 # Columns of a table, unless the environment names another number.
 WIDTH = 120
-# The amounts of a table, and how each is shown.
-_AMOUNTS: Sequence[Tuple[str, Callable[[Any], str]]] = (
-    ("millicpus", show_cpus),
-    ("memory", show_bytes),
-    ("gpus", "{:g}".format),
-)
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource: its name, its part of amounts, and how that is shown."""
+
+    name: str
+    of: Callable[[Any], Any]
+    show: Callable[[float], str]
+
+
+CPUS = Resource("CPUs", lambda one: one.millicpus, lambda amount: show_cpus(int(amount)))
+MEMORY = Resource("Memory", lambda one: one.memory, lambda amount: show_bytes(int(amount)))
+GPUS = Resource("GPUs", lambda one: one.gpus, "{:g}".format)
+_RESOURCES = (CPUS, MEMORY, GPUS)
 # The usual columns; those that are empty in every line are left out.
 USUAL = ("session", "owner", "state", "turn", "priority", "size", "each", "started", "end", "result", "reason")
 
 
-def list_lines(listed: Json, name: str, columns: Sequence[str] = (), width: int = WIDTH) -> List[str]:
+def list_lines(listed: SessionList, name: str, columns: Sequence[str] = (), width: int = WIDTH) -> List[str]:
     """A list as tables: sessions, owners, resource groups and agents. ``name`` is that of the only session to show."""
-    if name and not listed["sessions"]:
+    if name and not listed.sessions:
         return [f"No session matches session_name {name}."]
     tables = (
-        sessions_table(listed["sessions"], columns, width),
-        owners_table(listed["owners"]),
-        groups_table(listed["groups"]),
-        agents_table(listed["agents"], width),
+        sessions_table(listed.sessions, columns, width),
+        owners_table(listed.owners),
+        groups_table(listed.groups),
+        agents_table(listed.agents, width),
     )
     return [line for lines in tables for line in (*lines, "")][:-1]
 
 
-def sessions_table(sessions: Sequence[Json], columns: Sequence[str] = (), width: int = WIDTH) -> List[str]:
+def sessions_table(sessions: Sequence[SessionView], columns: Sequence[str] = (), width: int = WIDTH) -> List[str]:
     """A line for every session: those that run, those that wait in the order of the queue, and those that have ended."""
     chosen = COLUMNS if ALL_COLUMNS in columns else tuple(columns) or USUAL
     cells = SHOWN if columns else {**SHOWN, "each": _each}
@@ -57,224 +67,226 @@ def sessions_table(sessions: Sequence[Json], columns: Sequence[str] = (), width:
     return table([chosen[place] for place in shown], [[row[place] for place in shown] for row in rows], width)
 
 
-def place_column(session: Json) -> Tuple[int, float]:
+def place_column(session: SessionView) -> Tuple[int, float]:
     """Return what runs by age, then what waits by turn, then what has ended by its end."""
-    if session["state"] in ENDED:
-        return 2, session["changed"]
-    return (1, session["turn"]) if session["turn"] else (0, session["created"])
+    if session.state in ENDED:
+        return 2, session.changed
+    return (1, session.turn) if session.turn else (0, session.created)
 
 
-def app_column(session: Json) -> str:
-    return ", ".join(f"{app['name']} {address_column(app)}" for app in session["apps"])
+def app_column(session: SessionView) -> str:
+    return ", ".join(f"{app.name} {address_column(app)}" for app in session.apps)
 
 
 def _time(seconds: float | None) -> str:
     return show_time(seconds)[len("2026-") :] if seconds else ""
 
 
-def _reason(session: Json) -> str:
-    gpus = gpu_column(session["measured"])
-    return "; ".join(filter(None, (session["reason"], *limits_of(session), gpus and f"{gpus} in use")))
+def _reason(session: SessionView) -> str:
+    gpus = gpu_column(session.measured)
+    return "; ".join(filter(None, (session.reason, *limits_of(session), gpus and f"{gpus} in use")))
 
 
-def _size(session: Json) -> str:
-    return "%d %s" % (session["size"], session["mode"]) if session["size"] > 1 else str(session["size"])
+def _size(session: SessionView) -> str:
+    return "%d %s" % (session.size, session.mode) if session.size > 1 else str(session.size)
 
 
-def state_column(session: Json) -> str:
+def state_column(session: SessionView) -> str:
     """The state, with a word for the first thing that is wrong; the reason has the others.
 
-    >>> state_column({"state": "RUNNING", "degraded": ["sub1"], "containers": []})
+    >>> state_column(SessionView("uuid", "train", "alice", "RUNNING", degraded=("sub1",)))
     'RUNNING (degraded)'
     """
     words = [remark.partition(":")[0] for remark in remarks(session)]
-    return f"{session['state']} ({words[0]})" if words else str(session["state"])
+    return f"{session.state} ({words[0]})" if words else session.state
 
 
-def remarks(session: Json) -> List[str]:
+def remarks(session: SessionView) -> List[str]:
     """Return what a running session lacks, what has failed in it, and how its command ended."""
-    if session["state"] != "RUNNING":
+    if not session.runs:
         return []
-    if limit_reached(session.get("containers") or ()):
+    if session.limit_reached:
         return ["ended"]
-    found = [f"degraded: {', '.join(session['degraded'])}"] if session.get("degraded") else []
-    paused = [one["hostname"] for one in session.get("containers") or () if one["state"] == PAUSED]
-    found += [f"paused: {', '.join(paused)}"] if paused else []
-    apps = failures_of(session)
-    found += [f"unhealthy: {', '.join(apps)}"] if apps else []
-    command = session.get("command")
-    if command and command["exit_code"] is not None:
-        found.append("command failed" if command["exit_code"] else "command succeeded")
-    elif command and not command.get("begun", True):
+    lists = (("degraded", session.degraded), ("paused", session.paused), ("unhealthy", failures_of(session)))
+    found = [f"{word}: {', '.join(names)}" for word, names in lists if names]
+    command = session.command
+    if command and command.has_ended:
+        found.append("command failed" if command.exit_code else "command succeeded")
+    elif command and not command.begun:
         found.append("command does not run")
     return found
 
 
-def failures_of(session: Json) -> List[str]:
+def failures_of(session: SessionView) -> List[str]:
     """Return what has failed besides the command of main1, whose failure is a result."""
-    return [name for name in session.get("unhealthy") or () if name != "command"]
+    return [name for name in session.unhealthy if name != "command"]
 
 
-def limits_of(session: Json) -> List[str]:
+def limits_of(session: SessionView) -> List[str]:
     """When a running session ends by itself, by the clock of the head, which has placed it."""
-    if session["state"] != "RUNNING" or limit_reached(session["containers"]):
+    if not session.runs or session.limit_reached:
         return []
-    seconds = session.get("time_left")
-    left = "" if seconds is None else f"{show_seconds(seconds)} left"
-    idle = session.get("idle_timeout")
-    return list(filter(None, (left, f"ends when idle for {show_seconds(idle)}" if idle else "")))
+    left = "" if session.time_left is None else f"{show_seconds(session.time_left)} left"
+    idle = f"ends when idle for {show_seconds(session.idle_timeout)}" if session.idle_timeout else ""
+    return list(filter(None, (left, idle)))
 
 
-def resources_of(session: Json) -> str:
+def resources_of(session: SessionView) -> str:
     """The resources of each container, or of each container of a role; GPUs only if it has any."""
-    if session.get("roles"):
-        return "; ".join("%d %s: %s" % (role["size"], role["name"], show_amounts(role)) for role in session["roles"])
-    parts = "; ".join(gpu_parts(session["each"].get("gpus") or ()))
-    return show_amounts({**session["each"], "gpus": session["gpus"]}) + (f" ({parts})" if parts else "")
+    if session.roles:
+        return "; ".join("%d %s: %s" % (role.size, role.name, show_amounts(role)) for role in session.roles)
+    parts = "; ".join(gpu_parts(session.each.gpus))
+    return show_amounts(session.amounts) + (f" ({parts})" if parts else "")
 
 
-def _each(session: Json) -> str:
-    return BY_ROLE if session.get("roles") else resources_of(session)
+def _each(session: SessionView) -> str:
+    return BY_ROLE if session.roles else resources_of(session)
 
 
-def show_amounts(amounts: Mapping[str, float]) -> str:
+def show_amounts(amounts: Amounts) -> str:
     """CPUs, memory and, if there are any, GPUs.
 
-    >>> show_amounts({"millicpus": 500, "memory": 1 << 30, "gpus": 2})
+    >>> show_amounts(Amounts(500, 1 << 30, 2))
     '0.5 CPUs, 1g, 2 GPUs'
     """
-    gpus = f", {amounts['gpus']:g} GPUs" if amounts.get("gpus") else ""
-    return f"{show_cpus(int(amounts['millicpus']))} CPUs, {show_bytes(int(amounts['memory']))}{gpus}"
+    gpus = f", {amounts.gpus:g} GPUs" if amounts.gpus else ""
+    return f"{show_cpus(int(amounts.millicpus))} CPUs, {show_bytes(int(amounts.memory))}{gpus}"
 
 
-def in_use(measured: Json | None) -> str:
+def in_use(measured: Measured | None) -> str:
     """Return what was measured; empty if nothing was."""
     if not measured:
         return ""
-    amounts = f"{show_cpus(round(measured['millicpus'], -2))} CPUs, {show_bytes(measured['memory'])}"
+    amounts = f"{show_cpus(round(int(measured.millicpus), -2))} CPUs, {show_bytes(int(measured.memory))}"
     return ", ".join(filter(None, (amounts, gpu_column(measured))))
 
 
-def gpu_column(measured: Json | None) -> str:
+def gpu_column(measured: Measured | None) -> str:
     """The mean utilization of GPUs; empty if none was measured.
 
-    >>> gpu_column({"gpus": [{"percent": 0}, {"percent": 50}, {"percent": None}]})
+    >>> from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import GpuUse
+    >>> gpu_column(Measured(0, 0, tuple(GpuUse("GPU-1", percent) for percent in (0, 50, None))))
     'GPUs 25%'
     """
     percents = busy_percents([measured])
     return "GPUs %d%%" % round(sum(percents) / len(percents)) if percents else ""
 
 
-def folder_column(session: Json) -> str:
-    if session["folders"] is None:
+def folder_column(session: SessionView) -> str:
+    if session.folders is None:
         return "?"
-    return ", ".join(folder["target"] for folder in session["folders"]) or NO_FOLDER
+    return ", ".join(folder.target for folder in session.folders) or NO_FOLDER
 
 
-def address_column(app: Json) -> str:
+def address_column(app: AppView) -> str:
     """Address and port of an app. A loopback address is one of its agent; an app without a port is reached by SSH.
 
-    >>> address_column({"address": "2001:db8::7", "port": 30001, "agent": "node1"})
+    >>> address_column(AppView("lab", "2001:db8::7", 30001, "node1"))
     '[2001:db8::7]:30001'
-    >>> address_column({"address": "127.0.0.1", "port": 30001, "agent": "node1"})
+    >>> address_column(AppView("lab", "127.0.0.1", 30001, "node1"))
     '127.0.0.1:30001 on node1'
     """
-    if not app["port"]:
+    if not app.port:
         return "by SSH tunnel"
-    host = f"[{app['address']}]" if ":" in app["address"] else app["address"]
-    where = f" on {app['agent']}" if host.startswith("127.") else ""
-    return "%s:%d%s" % (host, app["port"], where)
+    host = f"[{app.address}]" if ":" in app.address else app.address
+    where = f" on {app.agent}" if host.startswith("127.") else ""
+    return "%s:%d%s" % (host, app.port, where)
 
 
-def owners_table(owners: Sequence[Json]) -> List[str]:
+def owners_table(owners: Sequence[OwnerView]) -> List[str]:
     """A line for every owner: what the owner's sessions hold, how much a policy allows, and what is left."""
-    rows = [(owner["owner"], *owner_cells(owner, _AMOUNTS)) for owner in owners]
+    rows = [(owner.owner, *owner_cells(owner, _RESOURCES)) for owner in owners]
     header = ("owner", "sessions", "waiting", "containers", "cpus", "memory", "gpus", "may still have")
     return table(header, rows)
 
 
-def owner_cells(owner: Json, amounts: Iterable[Tuple[str, Callable[[Any], str]]]) -> List[object]:
-    """Return what the owner has of these amounts, and what a policy allows."""
+def owner_cells(owner: OwnerView, resources: Iterable[Resource]) -> List[object]:
+    """Return what the owner has of these resources, and what a policy allows."""
     return [
-        allowed_of(owner, "sessions", owner["sessions"], str),
-        owner["waiting"],
-        allowed_of(owner, "containers", owner["containers"], str),
-        *(allowed_of(owner, name, owner["used"][name], show) for name, show in amounts),
-        show_amounts(owner["available"]),
+        _of_allowed(owner.sessions, owner.allowed.sessions, str),
+        owner.waiting,
+        _of_allowed(owner.containers, owner.allowed.containers, str),
+        *(_of_allowed(one.of(owner.used), one.of(owner.allowed), one.show) for one in resources),
+        show_amounts(owner.available),
     ]
 
 
-def groups_table(groups: Sequence[Json]) -> List[str]:
+def groups_table(groups: Sequence[GroupView]) -> List[str]:
     """A line for every resource group: what is allocated of its capacity, and the owner's part of that."""
-    rows = [(one["group"], one["agents"], *(share_of(one, name, show) for name, show in _AMOUNTS)) for one in groups]
+    rows = [(one.group, one.agents, *(share_of(one, resource) for resource in _RESOURCES)) for one in groups]
     return table(("group", "agents", "cpus", "memory", "gpus"), rows)
 
 
-def share_of(group: Json, name: str, show: Callable[[Any], str]) -> str:
+def share_of(group: GroupView, resource: Resource) -> str:
     """Return what is allocated of a resource, and the owner's part, also of what the quotas permit if that is less than the group has.
 
-    >>> group = {"used": {"gpus": 2}, "capacity": {"gpus": 8}, "own": {"gpus": 1}}
-    >>> share_of({**group, "own_most": {"gpus": 8}}, "gpus", str), share_of({**group, "own_most": {"gpus": 4}}, "gpus", str)
+    >>> parts = [Amounts(0, 0, gpus) for gpus in (8, 2, 1)]
+    >>> groups = [GroupView("default", 2, *parts, Amounts(0, 0, most)) for most in (8, 4)]
+    >>> tuple(share_of(group, GPUS) for group in groups)
     ('2 of 8, 1 own', '2 of 8, 1 own of 4')
     """
-    shares = f"{show(group['used'][name])} of {show(group['capacity'][name])}"
-    if not group["own"]:
+    show, capacity = resource.show, resource.of(group.capacity)
+    shares = f"{show(resource.of(group.used))} of {show(capacity)}"
+    if group.own is None:
         return shares
-    most = group["own_most"][name]
-    return f"{shares}, {show(group['own'][name])} own{f' of {show(most)}' if most < group['capacity'][name] else ''}"
+    most = resource.of(group.own_most)
+    return f"{shares}, {show(resource.of(group.own))} own{f' of {show(most)}' if most < capacity else ''}"
 
 
-def allowed_of(owner: Json, name: str, used: float, show: Callable[[Any], str]) -> str:
+def _of_allowed(used: float, allowed: float | None, show: Callable[[Any], str]) -> str:
     """Return what an owner uses of what a policy allows; without a policy, only what the owner uses."""
-    allowed = (owner["allowed"] or {}).get(name)
     return show(used) if allowed is None else f"{show(used)} of {show(allowed)}"
 
 
-def agents_table(agents: Sequence[Json], width: int = WIDTH) -> List[str]:
+def agents_table(agents: Sequence[AgentView], width: int = WIDTH) -> List[str]:
     """A line for every agent: how much of its capacity is allocated, and how much of that is in use."""
-    kinds = {agent["architecture"] for agent in agents if agent["reachable"]}
-    differ = ("architecture",) if len(kinds) > 1 else ()
+    kinds = {agent.architecture for agent in agents if agent.reachable}
+    differ = len(kinds) > 1
     rows = [
         (
-            agent["name"],
-            *(agent[name] or "-" for name in differ),
-            agent["group"],
-            *(f"{show(agent['used'][name])} of {show(agent['capacity'][name])}" for name, show in _AMOUNTS),
-            in_use(agent["measured"]) or "-",
+            agent.name,
+            *([agent.architecture or "-"] if differ else ()),
+            agent.group,
+            *(f"{one.show(one.of(agent.used))} of {one.show(one.of(agent.capacity))}" for one in _RESOURCES),
+            in_use(agent.measured) or "-",
             agent_state(agent),
         )
         for agent in agents
     ]
-    return table(("agent", *differ, "group", "cpus", "memory", "gpus", "in use", "state"), rows, width)
+    return table(
+        ("agent", *(["architecture"] if differ else ()), "group", "cpus", "memory", "gpus", "in use", "state"),
+        rows,
+        width,
+    )
 
 
-def agent_state(agent: Json) -> str:
+def agent_state(agent: AgentView) -> str:
     """Return whether an agent answers and takes new sessions, and the GPUs that no session gets."""
-    if not agent["reachable"]:
-        return f"lost: {agent['reason']}"
-    red = [f"{gpu['id']} is red: {', '.join(gpu['reasons'])}" for gpu in agent["gpu_health"] if gpu["state"] == "red"]
-    sharing = agent["gpu_sharing"]
-    fault = [sharing["reason"]] if sharing["kind"] != "none" and sharing["reason"] else []
-    return "; ".join(["up" if agent["schedulable"] else "up, takes no new sessions", *red, *fault])
+    if not agent.reachable:
+        return f"lost: {agent.reason}"
+    red = [f"{gpu.id} is red: {', '.join(gpu.reasons)}" for gpu in agent.gpu_health if gpu.state == RED]
+    sharing = agent.gpu_sharing
+    fault = [sharing.reason] if sharing.kind != "none" and sharing.reason else []
+    return "; ".join(["up" if agent.schedulable else "up, takes no new sessions", *red, *fault])
 
 
 # What each column shows of a session; an empty text for nothing.
-SHOWN: Dict[str, Callable[[Json], str]] = {
-    "session": lambda session: str(session["name"]),
-    "owner": lambda session: str(session["owner"]),
+SHOWN: Dict[str, Callable[[SessionView], str]] = {
+    "session": lambda session: session.name,
+    "owner": lambda session: session.owner,
     "state": state_column,
-    "turn": lambda session: str(session["turn"] or ""),
-    "priority": lambda session: str(session["priority"]),
-    "group": lambda session: str(session["group"]),
-    "kind": lambda session: str(session["kind"]),
+    "turn": lambda session: str(session.turn or ""),
+    "priority": lambda session: str(session.priority),
+    "group": lambda session: session.group,
+    "kind": lambda session: session.kind,
     "size": _size,
     "each": resources_of,
-    "in use": lambda session: in_use(session["measured"]),
-    "image": lambda session: str(session["image"]),
-    "started": lambda session: _time(session["started"]),
-    "end": lambda session: _time(session["changed"]) if session["state"] in ENDED else "",
-    "result": lambda session: str(session["result"]),
-    "agents": lambda session: ", ".join(session["agents"]),
+    "in use": lambda session: in_use(session.measured),
+    "image": lambda session: session.image,
+    "started": lambda session: _time(session.started),
+    "end": lambda session: _time(session.changed) if session.state in ENDED else "",
+    "result": lambda session: session.result,
+    "agents": lambda session: ", ".join(session.agents),
     "folders": folder_column,
     "apps": app_column,
     "reason": _reason,

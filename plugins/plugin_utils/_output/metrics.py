@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.report import busy_gpus
 from ...module_utils._shared.documents.schema import a_number
+from ...module_utils._shared.documents.usage import AgentView, Amounts
+from ...module_utils._shared.documents.view import SessionList, SessionView
 from ...module_utils._shared.errors import escape_control
-from ...module_utils._shared.states import LIVE, PENDING, RUNNING, SCHEDULED
+from ...module_utils._shared.states import LIVE, RUNNING, SCHEDULED
 
 PREFIX = "cluster_compute_"
 Value = Callable[[Any], Any]
@@ -21,52 +21,56 @@ Value = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Metric:
-    """A gauge of each subject: ``value`` returns None for a subject without it."""
+    """A gauge of each subject: ``value`` returns None for a subject without it. With ``is_age``, the value is when something began."""
 
     name: str
     help: str
     value: Value
     labels: Tuple[str, ...] = ()
+    is_age: bool = False
 
 
-def _amount(kind: str, resource: str, scale: int = 1) -> Value:
-    """An amount of an agent: its ``capacity``, or what is allocated of it, ``used``."""
-    return lambda agent: agent[kind][resource] / scale
+@dataclass(frozen=True)
+class _Subject:
+    """A thing that metrics are about, with the values of all labels that they may have."""
+
+    labels: Mapping[str, str]
+    value: Any
 
 
-def _of_all(resource: str, scale: int = 1) -> Value:
-    """An amount of all containers of a session together."""
-    return lambda session: sum(part["size"] * part[resource] for part in _parts(session)) / scale
+def _of_all(session: SessionView) -> Amounts:
+    """The amounts of all containers of a session together."""
+    alone: List[Tuple[int, Amounts]] = [(session.size, session.amounts)]
+    parts = [(role.size, role) for role in session.roles] or alone
+    return Amounts(
+        sum(size * part.millicpus for size, part in parts),
+        sum(size * part.memory for size, part in parts),
+        sum(size * part.gpus for size, part in parts),
+    )
 
 
-def _parts(session: Json) -> Sequence[Json]:
-    """Groups of equal containers: one for each role, or one for all."""
-    return session.get("roles") or [{**session["each"], "size": session["size"], "gpus": session["gpus"]}]
+def _cpus_used(one: AgentView | SessionView) -> float | None:
+    return one.measured.millicpus / _MILLI if one.measured else None
 
 
-def _measured(resource: str, scale: int = 1) -> Value:
-    return lambda one: one["measured"][resource] / scale if one["measured"] else None
+def _memory_used(one: AgentView | SessionView) -> float | None:
+    return one.measured.memory if one.measured else None
 
 
-def _busy_gpus(one: Json) -> float | None:
-    return busy_gpus([one["measured"]])
+def _busy_gpus(one: AgentView | SessionView) -> float | None:
+    return busy_gpus([one.measured])
 
 
-def _launch_seconds(session: Json) -> float | None:
+def _launch_seconds(session: SessionView) -> float | None:
     """The time between the last placement of a session and its last change to RUNNING from another state."""
-    changes = session["history"]
-    runs = [one["time"] for one in changes if one["after"] == RUNNING and one["before"] != RUNNING]
-    placed = [one["time"] for one in changes if one["after"] == SCHEDULED and runs and one["time"] <= runs[-1]]
+    changes = session.history
+    runs = [one.time for one in changes if one.after == RUNNING and one.before != RUNNING]
+    placed = [one.time for one in changes if one.after == SCHEDULED and runs and one.time <= runs[-1]]
     return runs[-1] - placed[-1] if placed else None
 
 
-def _running(session: Json) -> int:
-    return sum(container["state"] == "running" for container in session["containers"])
-
-
-def _count(name: str) -> Value:
-    """The length of a list of a running session."""
-    return lambda session: len(session[name]) if session["state"] == RUNNING else None
+def _running(session: SessionView) -> int:
+    return sum(container.state == "running" for container in session.containers)
 
 
 # The labels of each subject. Only names and states are labels: whatever a program in a container prints, it adds no series.
@@ -79,36 +83,57 @@ _LABELS: Mapping[str, Tuple[str, ...]] = {
 _MILLI = 1000
 # The metrics by subject, with the labels that not all metrics of it have: the list as a whole, a state, an agent, a session.
 _OF_SUBJECTS: Mapping[str, Sequence[Metric]] = {
-    "list": (Metric("written_timestamp_seconds", "When the sessions and agents were read.", itemgetter("time")),),
-    "state": (Metric("sessions", "Sessions in a state; PENDING sessions wait.", itemgetter("count")),),
+    "list": (Metric("written_timestamp_seconds", "When the sessions and agents were read.", lambda one: one.time),),
+    "state": (Metric("sessions", "Sessions in a state; PENDING sessions wait.", lambda count: count),),
     "agent": (
-        Metric("agent_up", "1 if the agent answers, 0 if it does not.", itemgetter("reachable")),
-        Metric("agent_schedulable", "1 if the agent takes new sessions.", itemgetter("schedulable")),
-        Metric("agent_cpus", "CPU capacity.", _amount("capacity", "millicpus", _MILLI)),
-        Metric("agent_cpus_allocated", "CPUs allocated to sessions.", _amount("used", "millicpus", _MILLI)),
-        Metric("agent_cpus_used", "CPUs that sessions use.", _measured("millicpus", _MILLI)),
-        Metric("agent_memory_bytes", "Memory capacity.", _amount("capacity", "memory")),
-        Metric("agent_memory_allocated_bytes", "Memory allocated to sessions.", _amount("used", "memory")),
-        Metric("agent_memory_used_bytes", "Memory that sessions use.", _measured("memory")),
-        Metric("agent_gpus", "GPUs of the agent.", _amount("capacity", "gpus")),
-        Metric("agent_gpus_allocated", "GPUs allocated to sessions.", _amount("used", "gpus")),
+        Metric("agent_up", "1 if the agent answers, 0 if it does not.", lambda one: one.reachable),
+        Metric("agent_schedulable", "1 if the agent takes new sessions.", lambda one: one.schedulable),
+        Metric("agent_cpus", "CPU capacity.", lambda one: one.capacity.millicpus / _MILLI),
+        Metric("agent_cpus_allocated", "CPUs allocated to sessions.", lambda one: one.used.millicpus / _MILLI),
+        Metric("agent_cpus_used", "CPUs that sessions use.", _cpus_used),
+        Metric("agent_memory_bytes", "Memory capacity.", lambda one: one.capacity.memory),
+        Metric("agent_memory_allocated_bytes", "Memory allocated to sessions.", lambda one: one.used.memory),
+        Metric("agent_memory_used_bytes", "Memory that sessions use.", _memory_used),
+        Metric("agent_gpus", "GPUs of the agent.", lambda one: one.capacity.gpus),
+        Metric("agent_gpus_allocated", "GPUs allocated to sessions.", lambda one: one.used.gpus),
         Metric("agent_gpus_used", "Sum of the utilization of all GPUs; 1 is one busy GPU.", _busy_gpus),
     ),
     "session": (
-        Metric("session_state", "1, with the state as a label.", lambda one: one["state"] in LIVE, ("state",)),
-        Metric("session_containers", "Containers that the session asks for.", itemgetter("size")),
+        Metric("session_state", "1, with the state as a label.", lambda one: one.state in LIVE, ("state",)),
+        Metric("session_containers", "Containers that the session asks for.", lambda one: one.size),
         Metric("session_containers_running", "Containers that run.", _running),
-        Metric("session_containers_lacking", "Containers that a running session lacks.", _count("degraded")),
-        Metric("session_failures", "Apps and commands of a running session that failed.", _count("unhealthy")),
-        Metric("session_cpus", "CPUs of all containers, allocated or requested.", _of_all("millicpus", _MILLI)),
-        Metric("session_cpus_used", "CPUs that all containers use.", _measured("millicpus", _MILLI)),
-        Metric("session_memory_bytes", "Memory of all containers, allocated or requested.", _of_all("memory")),
-        Metric("session_memory_used_bytes", "Memory that all containers use.", _measured("memory")),
-        Metric("session_gpus", "GPUs of all containers, allocated or requested.", _of_all("gpus")),
+        Metric(
+            "session_containers_lacking",
+            "Containers that a running session lacks.",
+            lambda one: len(one.degraded) if one.runs else None,
+        ),
+        Metric(
+            "session_failures",
+            "Apps and commands of a running session that failed.",
+            lambda one: len(one.unhealthy) if one.runs else None,
+        ),
+        Metric(
+            "session_cpus",
+            "CPUs of all containers, allocated or requested.",
+            lambda one: _of_all(one).millicpus / _MILLI,
+        ),
+        Metric("session_cpus_used", "CPUs that all containers use.", _cpus_used),
+        Metric(
+            "session_memory_bytes",
+            "Memory of all containers, allocated or requested.",
+            lambda one: _of_all(one).memory,
+        ),
+        Metric("session_memory_used_bytes", "Memory that all containers use.", _memory_used),
+        Metric("session_gpus", "GPUs of all containers, allocated or requested.", lambda one: _of_all(one).gpus),
         Metric("session_gpus_used", "Sum of the utilization of its GPUs; 1 is one busy GPU.", _busy_gpus),
         Metric("session_launch_seconds", "Seconds from the last placement to RUNNING.", _launch_seconds),
-        Metric("session_lifetime_left_seconds", "Seconds until the lifetime is over.", itemgetter("time_left")),
-        Metric("session_waiting_seconds", "Seconds since a waiting session was requested.", itemgetter("waiting")),
+        Metric("session_lifetime_left_seconds", "Seconds until the lifetime is over.", lambda one: one.time_left),
+        Metric(
+            "session_waiting_seconds",
+            "Seconds since a waiting session was requested.",
+            lambda one: one.created if one.waits else None,
+            is_age=True,
+        ),
     ),
 }
 METRICS = {
@@ -117,43 +142,44 @@ METRICS = {
 }
 
 
-def metrics_text(listed: Json) -> str:
+def metrics_text(listed: SessionList) -> str:
     """The metrics of a list of C(session_info), which has the sessions that have not ended."""
     subjects = _subjects(listed)
     families = (
         line
         for subject, metrics in METRICS.items()
         for metric in metrics
-        for line in _family(metric, subjects[subject])
+        for line in _family(metric, subjects[subject], listed.time)
     )
     return "".join(f"{line}\n" for line in (*families, "# EOF"))
 
 
-def _subjects(listed: Json) -> Dict[str, List[Json]]:
-    sessions = [one for one in listed["sessions"] if one["state"] in LIVE]
-    states = [one["state"] for one in sessions]
-
-    def waiting(one: Json) -> float | None:
-        return max(0.0, listed["time"] - one["created"]) if one["state"] == PENDING else None
-
+def _subjects(listed: SessionList) -> Dict[str, List[_Subject]]:
+    sessions = [one for one in listed.sessions if one.state in LIVE]
+    states = [one.state for one in sessions]
     return {
-        "list": [listed],
-        "state": [{"state": state, "count": states.count(state)} for state in sorted(LIVE)],
-        "agent": [{**one, "agent": one["name"]} for one in listed["agents"]],
-        "session": [{**one, "session": one["name"], "waiting": waiting(one)} for one in sessions],
+        "list": [_Subject({}, listed)],
+        "state": [_Subject({"state": state}, states.count(state)) for state in sorted(LIVE)],
+        "agent": [_Subject({"agent": one.name}, one) for one in listed.agents],
+        "session": [_Subject({"owner": one.owner, "session": one.name, "state": one.state}, one) for one in sessions],
     }
 
 
-def _family(metric: Metric, subjects: Iterable[Json]) -> List[str]:
+def _family(metric: Metric, subjects: Iterable[_Subject], now: float) -> List[str]:
     """The lines of a metric. A reader refuses a file that has a series twice, so the newest of two subjects with one name counts."""
-    series = {_labels(metric, one): metric.value(one) for one in subjects}
+    series = {_labels(metric, one): _value(metric, one, now) for one in subjects}
     name = PREFIX + metric.name
     lines = [f"{name}{labels} {_shown(value)}" for labels, value in sorted(series.items()) if a_number(value)]
     return [f"# HELP {name} {metric.help}", f"# TYPE {name} gauge", *lines] if lines else []
 
 
-def _labels(metric: Metric, subject: Json) -> str:
-    pairs = ",".join(f'{label}="{_escaped(str(subject[label]))}"' for label in metric.labels)
+def _value(metric: Metric, subject: _Subject, now: float) -> Any:
+    value = metric.value(subject.value)
+    return max(0.0, now - value) if metric.is_age and value is not None else value
+
+
+def _labels(metric: Metric, subject: _Subject) -> str:
+    pairs = ",".join(f'{label}="{_escaped(subject.labels[label])}"' for label in metric.labels)
     return f"{{{pairs}}}" if pairs else ""
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Callable, List, Sequence, Tuple
 
 from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents.usage import Sample
 from ...module_utils._shared.units import show_time
 
 # The lines have coordinates of their own, which the page stretches to its width.
@@ -27,34 +28,28 @@ class Line:
 
     style: str
     name: str
-    percent: Callable[[Json], float | None]
+    percent: Callable[[Sample], float | None]
 
 
-def _part(kind: str, name: str) -> Callable[[Json], float | None]:
-    """An amount that is ``used``, which means allocated, or ``measured``."""
-
-    def percent(sample: Json) -> float | None:
-        whole = sample["capacity"][name]
-        return min(100.0, 100.0 * sample[kind][name] / whole) if whole > 0 else None
-
-    return percent
+def _part(amount: float, whole: float) -> float | None:
+    return min(100.0, 100.0 * amount / whole) if whole > 0 else None
 
 
 LINES = (
-    Line("cpus", "CPUs allocated", _part("used", "millicpus")),
-    Line("memory", "memory allocated", _part("used", "memory")),
-    Line("gpus", "GPUs allocated", _part("used", "gpus")),
-    Line("cpus used", "CPUs in use", _part("measured", "millicpus")),
-    Line("memory used", "memory in use", _part("measured", "memory")),
-    Line("gpus used", "GPUs in use", lambda sample: sample["measured"]["gpu_percent"]),
+    Line("cpus", "CPUs allocated", lambda sample: _part(sample.used.millicpus, sample.capacity.millicpus)),
+    Line("memory", "memory allocated", lambda sample: _part(sample.used.memory, sample.capacity.memory)),
+    Line("gpus", "GPUs allocated", lambda sample: _part(sample.used.gpus, sample.capacity.gpus)),
+    Line("cpus used", "CPUs in use", lambda sample: _part(sample.measured.millicpus, sample.capacity.millicpus)),
+    Line("memory used", "memory in use", lambda sample: _part(sample.measured.memory, sample.capacity.memory)),
+    Line("gpus used", "GPUs in use", lambda sample: sample.measured.gpu_percent),
 )
 
 
-def plot(samples: Sequence[Json], start: float, end: float) -> Json:
+def plot(samples: Sequence[Sample], start: float, end: float) -> Json:
     """The samples of a span of time as ``lines``, each with its strokes, and the ``times`` below them."""
-    inside = [sample for sample in samples if start <= sample["time"] <= end]
+    inside = [sample for sample in samples if start <= sample.time <= end]
     # The last sample of each of these equal parts of the time.
-    kept = {int(_POINTS * (sample["time"] - start) / (end - start)): sample for sample in inside}
+    kept = {int(_POINTS * (sample.time - start) / (end - start)): sample for sample in inside}
     chosen = [kept[part] for part in sorted(kept)]
     drawn = [(line, _strokes(line, chosen, start, end)) for line in LINES]
     return {
@@ -65,9 +60,9 @@ def plot(samples: Sequence[Json], start: float, end: float) -> Json:
     }
 
 
-def _strokes(line: Line, samples: Sequence[Json], start: float, end: float) -> List[str]:
+def _strokes(line: Line, samples: Sequence[Sample], start: float, end: float) -> List[str]:
     """The line, in one piece for each time without a gap."""
-    values = [(sample["time"], line.percent(sample)) for sample in samples]
+    values = [(sample.time, line.percent(sample)) for sample in samples]
     pieces: List[List[Tuple[float, float]]] = []
     longest, last = _longest_gap([moment for moment, _value in values]), None
     for moment, value in values:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents.container_view import BatchStatus
 from ...module_utils._shared.documents.plan import Plan
 from ...module_utils._shared.documents.step_documents import Logs
 from ...module_utils._shared.planning.batch_result import SILENT_PAUSE, BatchResult, BatchWait
@@ -71,7 +71,7 @@ class _Rounds:
             for line in self._log.unseen(main.hostname, log.text):
                 self._play.say(line)
 
-    def _call(self, agent: str) -> Call[Json]:
+    def _call(self, agent: str) -> Call[BatchStatus]:
         """An agent that fails may answer again in the next round, over a new connection."""
         seconds = self._wait.round_seconds if agent == self._plan.main.agent else 0.0
         return BATCH_WAIT(plan=self._plan.part(agent), seconds=seconds)

@@ -9,12 +9,14 @@ import base64
 import hashlib
 import os
 from pathlib import Path
-from typing import List, Sequence, Tuple
+from typing import Sequence, Tuple
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents import validation
+from ...module_utils._shared.documents.view import SessionList, SessionView
 from ...module_utils._shared.errors import InputError, escape_control
 from ...module_utils._shared.planning.variable import LIST, LOGS, POLICY, USAGE
 from ...module_utils._shared.units import show_time
@@ -25,7 +27,8 @@ from .._output.lists import WIDTH, list_lines
 from .._output.page import MONTH, page_of
 from .._settings.settings import Settings
 from .._variables.request_variables import checked_settings
-from .reports import collect_reports, read_list, write_metrics
+from .metrics_file import write_metrics
+from .reports import collect_reports, list_document, read_list
 from .session_file import session_file
 
 _LISTED = ("sessions", "agents", "owners", "groups", "time")
@@ -53,7 +56,8 @@ def sessions(play: Play, given: Json) -> Json:
     }
     agents = given.get("agents") or collect_reports(play, measure=True).agents
     wanted = {**wanted, **given}
-    result = read_list(play, agents, wanted, str(given.get("owner") or play.owner))
+    result = list_document(play, agents, wanted, str(given.get("owner") or play.owner))
+    listed = validation.arrived(SessionList, result, "answer", play.head)
     document = nice({name: result[name] for name in _LISTED if name in result})
     has_changed = bool(settings.sessions_file) and write(
         settings.sessions_file, document + "\n", 0o600, check=play.check
@@ -62,23 +66,23 @@ def sessions(play: Play, given: Json) -> Json:
         has_changed = write_metrics(play, settings.sessions_metrics, agents) or has_changed
     if is_page:
         page = location(settings.sessions_page)
-        has_changed = write(page, sessions_page(page_of(result)), 0o644, check=play.check) or has_changed
+        has_changed = write(page, sessions_page(page_of(listed)), 0o644, check=play.check) or has_changed
         lines = [] if play.check else [f"The page is in {page}."]
     elif settings.sessions_format == "json":
         lines = document.splitlines()
     else:
-        lines = list_lines(result, str(wanted["name"] or ""), settings.sessions_columns, _width())
+        lines = list_lines(listed, str(wanted["name"] or ""), settings.sessions_columns, _width())
     return {**result, "changed": has_changed, "lines": lines}
 
 
-def newest_row(play: Play) -> Tuple[Json, Settings]:
+def newest_row(play: Play) -> Tuple[SessionView, Settings]:
     """The newest session of the name that the variables of C(logs) have, and the settings among those variables."""
     with play.phase("check"):
         settings = checked_settings(play.action, play.task_vars, LOGS)
     name = str(play.value("session_name"))
     agents = collect_reports(play).agents
-    result = read_list(play, agents, {"name": name, "ended": True, "logs": True}, play.owner)
-    session = newest_session(result["sessions"], name, play.owner)
+    found = read_list(play, agents, {"name": name, "ended": True, "logs": True}, play.owner).sessions
+    session = newest_session(found, name, play.owner)
     check_containers(session, settings.logs_containers)
     return session, settings
 
@@ -107,7 +111,7 @@ def list_usage(play: Play, given: Json) -> Json:
     return {**result, "lines": text.splitlines()}
 
 
-def newest_session(found: List[Json], name: str, owner: object) -> Json:
+def newest_session(found: Sequence[SessionView], name: str, owner: object) -> SessionView:
     """The newest session; an InputError if there is none."""
     if not name or not found:
         whose = "" if owner else " of yours"
@@ -115,12 +119,13 @@ def newest_session(found: List[Json], name: str, owner: object) -> Json:
     return found[-1]
 
 
-def check_containers(session: Json, hostnames: Sequence[str]) -> None:
+def check_containers(session: SessionView, hostnames: Sequence[str]) -> None:
     """Raise an InputError if the session lacks any of these containers."""
-    known = list(dict.fromkeys(entry["hostname"] for entry in [*session["containers"], *session["logs"]]))
+    names = [*(one.hostname for one in session.containers), *(log.hostname for log in session.logs)]
+    known = list(dict.fromkeys(names))
     unknown = [hostname for hostname in hostnames if hostname not in known]
     if unknown:
-        rule = f"session {session['name']} has no such container, only {', '.join(known) or 'none yet'}"
+        rule = f"session {session.name} has no such container, only {', '.join(known) or 'none yet'}"
         raise InputError("session_logs_containers", ", ".join(unknown), rule)
 
 

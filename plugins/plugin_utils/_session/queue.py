@@ -12,11 +12,11 @@ from typing import Iterator, List, Sequence
 from ...module_utils._head.session_view import finished_sessions, sessions_to_repair
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import RELOCATE
+from ...module_utils._shared.documents import validation
+from ...module_utils._shared.documents.view import SessionView
 from ...module_utils._shared.errors import ComputeError, SessionError
 from ...module_utils._shared.exits import LOST, UNMOVED
-from ...module_utils._shared.planning.request import Request
 from ...module_utils._shared.planning.variable import SCHEDULE
-from ...module_utils._shared.states import PENDING
 from .._client.request_cache import KeptRequests, NotRequestedError, StaleSessionDirs
 from .._hosts import notification
 from .._hosts.conductor import Play
@@ -27,8 +27,9 @@ from .._variables.request_variables import checked_settings
 from .launch import launch
 from .launch_spec import LaunchSpec
 from .losses import clean_up, fence_nodes
-from .reports import RecentReports, Reports, collect_reports, read_list, write_metrics
-from .session_file import checked_sessions
+from .metrics_file import write_metrics
+from .reports import RecentReports, Reports, collect_reports, read_list
+from .session_file import RequestedSession, checked_sessions
 from .terminate import remove, terminate
 
 
@@ -116,39 +117,41 @@ class _Pass:
         lost: List[Json] = []
         with self._keeping_failure():
             lost = self._keep_order(reports)
-        finished = [*(one for one in lost if one["action"] == "end"), *self._finished(listed)]
+        finished = {session.id: session for session in self._finished(listed)}
         # If a session that has ended by itself has also lost an agent, its own end is the reason.
-        for session in {session["id"]: session for session in finished}.values():
-            with self._keeping_failure():
-                lease = self._settings.launch_timeout
-                why = LOST + session["reason"] if "action" in session else ""
-                self._recent.note_use_by(session)
-                names = (session["name"], session["owner"])
-                play.show([terminate(play, *names, lease, why, self._recent, session["id"]).summary])
-                self.has_changed = True
+        ends = [loss for loss in lost if loss["action"] == "end" and loss["id"] not in finished]
+        for loss in ends:
+            self._end(loss["name"], loss["owner"], loss["id"], LOST + loss["reason"])
+        for over in finished.values():
+            self._recent.note_use(over.agents)
+            self._end(over.name, over.owner, over.id)
         # Before the queue, which gets what they do not need.
-        own = [session for session in listed if session["requested_here"]]
+        own = [session for session in listed if session.requested_here]
         healing = [*self._fenced(own, lost, reports), *self._requested(sessions_to_repair(own))]
         for session in healing:
             self._launch(session)
-        self._launch_what_fits(self._recent.of("", ()) if healing or finished else reports)
+        self._launch_what_fits(self._recent.of("", ()) if healing or ends or finished else reports)
 
-    def _finished(self, listed: List[Json]) -> List[Json]:
+    def _end(self, name: str, owner: str, identity: str, why: str = "") -> None:
+        with self._keeping_failure():
+            lease = self._settings.launch_timeout
+            self._play.show([terminate(self._play, name, owner, lease, why, self._recent, identity).summary])
+            self.has_changed = True
+
+    def _finished(self, listed: List[SessionView]) -> List[SessionView]:
         """The sessions to end, after a second look: what a launch or a growth has made after the first reports is not missing.
 
         What another controller changes is left to it.
         """
-        ids = {session["id"] for session in finished_sessions(listed)}
+        ids = {session.id for session in finished_sessions(listed)}
         again = self._listed(self._recent.of("", ())) if ids else []
-        left = (one for one in finished_sessions(again) if one["id"] in ids)
-        return [one for one in left if not one["held"] or has_exited(one["holder"])]
+        left = (one for one in finished_sessions(again) if one.id in ids)
+        return [one for one in left if not one.held or has_exited(one.holder or {})]
 
-    def _fenced(self, own: List[Json], lost: List[Json], reports: Reports) -> List[Json]:
+    def _fenced(self, own: List[SessionView], lost: List[Json], reports: Reports) -> List[RequestedSession]:
         """The sessions that move now: their lost agents are fenced."""
         moving = {loss["id"] for loss in lost if loss["action"] == RELOCATE}
-        by_id = {
-            one["id"]: one for one in self._requested([one for one in own if one["id"] in moving and one["request"]])
-        }
+        by_id = {one.id: one for one in self._requested([one for one in own if one.id in moving and one.request])}
         found = []
         for loss in lost:
             if loss["action"] == "stay":
@@ -157,28 +160,28 @@ class _Pass:
                 continue
             try:
                 fence_nodes(self._play, reports, loss, unfenced=self._settings.relocate_unfenced)
-                found.append({**by_id[loss["id"]], "relocates": True})
+                found.append(replace(by_id[loss["id"]], relocates=True))
             except ComputeError as error:
                 self._play.show([f"Session {loss['name']} was {UNMOVED}{error.message}"])
         return found
 
-    def _requested(self, sessions: Sequence[Json]) -> List[Json]:
+    def _requested(self, sessions: Sequence[SessionView]) -> List[RequestedSession]:
         """The sessions that this controller has requested as the store has them. The others are left alone, and each is shown."""
         kept, found = KeptRequests(self._play.artifacts), []
         known, refused = checked_sessions(sessions, self._play.head)
         self._play.warn(*refused)
         for session in known:
             try:
-                kept.check(session["id"], Request.from_json(session["request"]), self._play.head)
+                kept.check(session.id, session.request, self._play.head)
                 found.append(session)
             except ComputeError as error:
                 self._left_alone(session, error)
         return found
 
-    def _left_alone(self, session: Json, error: ComputeError) -> None:
+    def _left_alone(self, session: RequestedSession, error: ComputeError) -> None:
         """A changed request of a session that waits is a failure; one of another controller is no part of this pass."""
-        if session["state"] == PENDING and not isinstance(error, NotRequestedError):
-            self._failures.append(f"{session['name']}: {error.message}")
+        if session.waits and not isinstance(error, NotRequestedError):
+            self._failures.append(f"{session.name}: {error.message}")
         else:
             self._play.show([error.message])
 
@@ -189,9 +192,9 @@ class _Pass:
             agents = collect_reports(self._play, measure=True).agents
             self.has_changed = write_metrics(self._play, path, agents) or self.has_changed
 
-    def _listed(self, reports: Reports) -> List[Json]:
+    def _listed(self, reports: Reports) -> List[SessionView]:
         with self._play.phase("upkeep"):
-            return list(read_list(self._play, reports.agents, {"whole_requests": True}, self._play.owner)["sessions"])
+            return list(read_list(self._play, reports.agents, {"whole_requests": True}, self._play.owner).sessions)
 
     def _keep_order(self, reports: Reports) -> List[Json]:
         """Record the use of the agents, remove what is old, and clean agents that are back. Returns sessions that have lost agents."""
@@ -216,10 +219,11 @@ class _Pass:
         tried: List[str] = []
         while True:
             decided = self._decided(tried, reports.agents)
-            fitting = self._requested(decided["fitting"])
+            fitting = [validation.arrived(SessionView, one, "answer", self._play.head) for one in decided["fitting"]]
+            requested = self._requested(fitting)
             if not self._play.check:
                 remove(self._play, reports, decided["remove"], decided["ended"])
-            for session in fitting:
+            for session in requested:
                 self._launch(session)
             self._play.show(decided["summary"])
             if decided["is_last"] or self._play.check:
@@ -227,24 +231,23 @@ class _Pass:
             # What has become free meanwhile is used, too.
             reports, tried = collect_reports(self._play), list(decided["tried"])
 
-    def _launch(self, session: Json) -> None:
+    def _launch(self, session: RequestedSession) -> None:
         """Launch a session that waits, or repair one that runs: it keeps running, and the next pass tries again."""
-        request = Request.from_json(session["request"])
         settings = replace(self._settings, wait=0, fail_when_pending=False)
-        moves = bool(session.get("relocates"))
+        moves = session.relocates
         asked = LaunchSpec(
-            request, settings, queued=str(session["id"]), takes_variables=not self._follows, relocates=moves
+            session.request, settings, queued=session.id, takes_variables=not self._follows, relocates=moves
         )
         try:
-            launched = launch(self._play, asked, self._recent.of(request.image, session["paths"]))
+            launched = launch(self._play, asked, self._recent.of(session.request.image, session.folders))
             self.has_changed = self.has_changed or launched.changed
             launched.note_in(self._recent)
         except ComputeError as error:
             self._recent.forget()
-            if session["state"] == PENDING:
-                self._failures.append(f"{session['name']}: {error.message}")
+            if session.waits:
+                self._failures.append(f"{session.name}: {error.message}")
             else:
-                self._play.show([_unrepaired(session["name"], error.message)])
+                self._play.show([_unrepaired(session.name, error.message)])
 
     @contextmanager
     def _keeping_failure(self) -> Iterator[None]:

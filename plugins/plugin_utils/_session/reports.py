@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reports of the agents of a play: the state of each engine, and why an agent does not answer. Lists and metrics from the head."""
+"""Reports of the agents of a play: the state of each engine, and why an agent does not answer. Lists from the head."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.plan import Plan
 from ...module_utils._shared.documents.report import AgentStatus, names_of_one_engine, one_engine
 from ...module_utils._shared.documents.schema import AGENT
+from ...module_utils._shared.documents.view import SessionList
 from ...module_utils._shared.errors import ComputeError, Failure, InputError, StateError
 from ...module_utils._shared.names import ALL_OWNERS
 from ...module_utils._shared.planning.catalogue import lacks
 from .._hosts.conductor import Play, StepError
 from .._hosts.documented import documented
-from .._hosts.files import write
 from .._hosts.holder import login
 from .._hosts.results import UNREACHABLE, root_cause
 from .._hosts.ssh_route import plugin_of
 from .._hosts.steps import REPORT_COLLECT, SESSIONS_LIST_ALL
-from .._output.metrics import metrics_text
 
 # The variables of a host that become options of its report. Without a variable, the option has its default.
 _OF_HOST: Mapping[str, str] = {
@@ -192,10 +191,6 @@ class RecentReports:
         for _end, _reports, used in self._known.values():
             used.update(names)
 
-    def note_use_by(self, session: Json) -> None:
-        """The state of this session counts: the agents of its containers are asked again."""
-        self.note_use(container["agent"] for container in session.get("containers") or ())
-
     def forget(self) -> None:
         """Anything may have changed on any agent."""
         self._known.clear()
@@ -248,14 +243,14 @@ def _set(options: Json) -> Json:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def read_list(play: Play, agents: List[Json], wanted: Json, owner: str) -> Json:
+def read_list(play: Play, agents: List[Json], wanted: Json, owner: str) -> SessionList:
     """The head's list of the sessions of an owner; without an owner, of the current user."""
+    return validation.arrived(SessionList, list_document(play, agents, wanted, owner), "answer", play.head)
+
+
+def list_document(play: Play, agents: List[Json], wanted: Json, owner: str) -> Json:
+    """The list as C(session_info) returns it."""
     reports = [dict(agent.get("agent") or agent) for agent in agents]
     whose = None if owner == ALL_OWNERS else owner or login()
     asked = {name: value for name, value in wanted.items() if value is not None and name not in ("agents", "owner")}
     return play.on_head(SESSIONS_LIST_ALL(agents=reports, viewer=login(), owner=whose, **asked))
-
-
-def write_metrics(play: Play, path: str, agents: List[Json]) -> bool:
-    """Write the metrics of these agents and of the sessions of all owners, whatever a list shows; whether the file changes."""
-    return write(path, metrics_text(read_list(play, agents, {}, ALL_OWNERS)), 0o644, check=play.check)

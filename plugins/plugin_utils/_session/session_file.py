@@ -12,9 +12,9 @@ from typing import Any, Dict, List, Sequence, Tuple
 import yaml
 
 from ...module_utils._shared import states
-from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import MAIN
 from ...module_utils._shared.documents import validation
+from ...module_utils._shared.documents.view import SessionView
 from ...module_utils._shared.errors import ComputeError, InputError
 from ...module_utils._shared.names import check_session_name
 from ...module_utils._shared.planning.allocation import checked_folders
@@ -68,16 +68,28 @@ def _has_whole_roles(request: Request) -> bool:
     return not names or (names[0] == MAIN and request.roles[0].size == 1 and len(set(names)) == len(names))
 
 
-def checked_sessions(sessions: Sequence[Json], head: str) -> Tuple[List[Json], List[str]]:
-    """Sessions of the store for a pass, each with the folders that its agents must have, and why others are left out."""
+@dataclass(frozen=True)
+class RequestedSession:
+    """A session of the store that a pass may launch, with the data folders that its agents must have. ``relocates``: it moves."""
+
+    id: str
+    name: str
+    waits: bool
+    request: Request
+    folders: Sequence[str]
+    relocates: bool = False
+
+
+def checked_sessions(sessions: Sequence[SessionView], head: str) -> Tuple[List[RequestedSession], List[str]]:
+    """Sessions of the store with their checked requests, for a pass, and why others are left out."""
     found, refused = [], []
     for session in sessions:
         try:
-            request = stored_request(session.get("request"), head)
+            request = stored_request(session.request, head)
         except ComputeError as error:
             refused.append(error.message)
         else:
-            found.append({**session, "paths": checked_folders(request)})
+            found.append(RequestedSession(session.id, session.name, session.waits, request, checked_folders(request)))
     return found, refused
 
 

@@ -13,7 +13,9 @@ from typing import Dict, List, Mapping, Sequence
 from ...module_utils._shared import states
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import GRACE
+from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.step_documents import LogRequest, Logs, RemovedContainers
+from ...module_utils._shared.documents.view import SessionList
 from ...module_utils._shared.errors import Failure, StateError
 from ...module_utils._shared.text.summaries import match_summary, termination_summary
 from .._hosts.conductor import Play, StepError
@@ -105,8 +107,9 @@ def terminate(
 
 def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600) -> List[TerminateResult]:
     """End all live sessions of the owner whose names match. Raises StateError without ``many``."""
-    sessions = play.on_head(SESSIONS_LIST_ALL(owner=play.owner or login(), viewer=login()))["sessions"]
-    by_name = {session["name"]: session for session in sessions}
+    answer = play.on_head(SESSIONS_LIST_ALL(owner=play.owner or login(), viewer=login()))
+    listed = validation.arrived(SessionList, answer, "answer", play.head)
+    by_name = {session.name: session for session in listed.sessions}
     names = [name for name in by_name if fnmatchcase(name, pattern)]
     play.show([match_summary(names, pattern)])
     if names and not many:
@@ -115,7 +118,9 @@ def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600
     # Without a match, this still removes what sessions have left that have ended by themselves.
     for name in names or [pattern]:
         try:
-            recent.note_use_by(by_name.get(name, {}))
+            if name in by_name:
+                # The agents of its containers are asked again.
+                recent.note_use(by_name[name].agents)
             ended.append(terminate(play, name, play.owner, lease, recent=recent))
             play.show([ended[-1].summary])
         except StepError as error:

@@ -31,6 +31,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.contain
     merged_shadow,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.container_view import BatchStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Container, Resources, User
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, visible_lines
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.batch_result import BatchWait
@@ -143,11 +144,12 @@ def test_an_agent_that_answers_with_other_logs_is_refused(choices: Choices) -> N
 def test_an_agent_that_answers_otherwise_about_a_command_is_refused(choices: Choices) -> None:
     answer = changed_parts(STATUS, choices)
     try:
-        status = validation.status(answer, "a")
+        status = validation.arrived(BatchStatus, answer, "answer", "a")
     except ComputeError as error:
         assert_one_message(error.message)
         return
-    found = BatchWait().after_round({"a": status, "b": STATUS}, choices.of(("keep", "terminate")))
+    other = BatchStatus.from_json(STATUS)
+    found = BatchWait().after_round({"a": status, "b": other}, choices.of(("keep", "terminate")))
     assert isinstance(found.result.reason, str)
     assert isinstance(found.warning, str)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from hostile import Choices, assert_one_message, changed, changed_bytes, changed_parts, fuzzed
@@ -32,7 +33,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared import sta
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import what_happened
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.allocation import Allocation
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import (
     Placement,
@@ -142,8 +142,7 @@ def head_reads(report: dict[str, Any]) -> None:
     sample(listed_agents, [row.state for row in rows], 1e9)
     list_groups(listed_agents, "alice")
     tables.agents_table(listed_agents)
-    more = {"time_left": None, "turn": None}
-    tables.sessions_table([{**one, **more, "reason": what_happened(one)} for one in sessions])
+    tables.sessions_table([replace(one, reason=one.what_happened) for one in sessions])
     for row in rows:
         with suppress(ComputeError):
             free = {one.name: free_of(one, held[one.name]["alice"]) for one in agents if one.reachable}

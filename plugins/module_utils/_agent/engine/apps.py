@@ -9,7 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Dict, List, Sequence
 
-from ..._shared.codec import Document, Json
+from ..._shared.codec import Json
+from ..._shared.documents.report import AppState
 from ..._shared.errors import EngineError, NotFoundError, visible_lines
 from ..._shared.names import run_folder
 from ..._shared.waiting import deadline_in, wait_until
@@ -26,15 +27,6 @@ _LONGEST_STATUS = 64
 _LONGEST_SUMMARY, _MOST_APPS = 16384, 100
 _SUMMARY_LINE = re.compile(r"([a-z0-9][a-z0-9-]{0,62}) ([a-z]+)(?: ([0-9]{1,3}))?")
 _FIRST_PAUSE = 0.2
-
-
-@dataclass(frozen=True)
-class AppStatus(Document):
-    """The state of an app, as PID 1 reports it. ``exit_code`` is that of its last run, None before its end."""
-
-    name: str
-    state: str
-    exit_code: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +49,7 @@ class Apps:
     def read(self, path: str, most: int = LONGEST_FILE) -> bytes:
         return self.engine.read_file(self.listed()["Id"], path, self.hostname, most) or b""
 
-    def status(self, name: str) -> AppStatus:
+    def status(self, name: str) -> AppState:
         return parse_status(name, self.read(f"{run_folder(self.container)}/apps/{name}/status", _LONGEST_STATUS))
 
     def serial(self, name: str) -> str:
@@ -67,9 +59,9 @@ class Apps:
         serial = self.read(f"{run_folder(self.container)}/apps/{name}/serial", _LONGEST_STATUS)
         return serial.decode("ascii", "replace").strip()
 
-    def wait(self, names: Sequence[str], seconds: float) -> List[AppStatus]:
+    def wait(self, names: Sequence[str], seconds: float) -> List[AppState]:
         """The apps, once all are ready. An EngineError names the first that has failed, or that is not ready in time."""
-        found: Dict[str, AppStatus] = {}
+        found: Dict[str, AppState] = {}
 
         def is_decided() -> bool:
             found.update({name: self.status(name) for name in names if not _is_ready(found.get(name))})
@@ -82,7 +74,7 @@ class Apps:
             raise EngineError(self._complaint(worst, seconds), self.agent)
         return list(found.values())
 
-    def _complaint(self, status: AppStatus, seconds: float) -> str:
+    def _complaint(self, status: AppState, seconds: float) -> str:
         if status.state == FAILED:
             what = f"App {status.name} of {self.hostname} ends with exit code {status.exit_code} before it is ready"
         else:
@@ -98,35 +90,35 @@ class Apps:
         return [line[:_WIDTH] for line in lines if line][-_LINES:]
 
 
-def read_statuses(engine: Engine, identity: str, container: str, hostname: str) -> List[AppStatus] | None:
+def read_statuses(engine: Engine, identity: str, container: str, hostname: str) -> List[AppState] | None:
     """The apps that PID 1 of a container keeps; None before it has begun any. ``identity`` is its ID in the engine."""
     content = engine.read_file(identity, run_folder(container) + "/apps.status", hostname, _LONGEST_SUMMARY)
     return None if content is None else parse_statuses(content)
 
 
-def parse_statuses(content: bytes) -> List[AppStatus]:
+def parse_statuses(content: bytes) -> List[AppState]:
     """The apps of a file in which root of the container may have written anything: other lines are left out.
 
     >>> parse_statuses(b"lab ready\\nweb failed 3\\nWEB ready\\nweb gone\\n")
-    [AppStatus(name='lab', state='ready', exit_code=None), AppStatus(name='web', state='failed', exit_code=3)]
+    [AppState(name='lab', state='ready', exit_code=None), AppState(name='web', state='failed', exit_code=3)]
     """
-    found: Dict[str, AppStatus] = {}
+    found: Dict[str, AppState] = {}
     for line in content.decode("ascii", "replace").split("\n"):
         parts = _SUMMARY_LINE.fullmatch(line)
         if parts is not None and parts.group(2) in _STATES:
             name, state, code = parts.groups()
-            found.setdefault(name, AppStatus(name, state, int(code) if code else None))
+            found.setdefault(name, AppState(name, state, int(code) if code else None))
     return list(found.values())[:_MOST_APPS]
 
 
-def parse_status(name: str, content: bytes) -> AppStatus:
+def parse_status(name: str, content: bytes) -> AppState:
     """
     >>> parse_status("lab", b"failed 127\\n")
-    AppStatus(name='lab', state='failed', exit_code=127)
+    AppState(name='lab', state='failed', exit_code=127)
     """
     found = parse_statuses(name.encode() + b" " + content)
-    return found[0] if found else AppStatus(name, UNKNOWN)
+    return found[0] if found else AppState(name, UNKNOWN)
 
 
-def _is_ready(status: AppStatus | None) -> bool:
+def _is_ready(status: AppState | None) -> bool:
     return status is not None and status.state == READY

@@ -11,8 +11,25 @@ from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from .. import label
 from ..codec import Document, Json, decoded
+from ..exits import DOWN, app_end, command_end
 from .plan import Gpu, Port, Resources
-from .schema import AMOUNT, INTERFACE, PORT, a_flag, a_host_address, a_line, a_text, matching, or_none, ruled
+from .schema import (
+    AMOUNT,
+    INTERFACE,
+    PORT,
+    SHORT_NAME,
+    a_flag,
+    a_host_address,
+    a_line,
+    a_text,
+    matching,
+    or_none,
+    ruled,
+    rules_of,
+    whole,
+)
+
+EXIT_CODE = or_none(whole(65535, -65535))
 
 # The labels from which a session is known again whose plan is lost.
 _NEEDED_LABELS = (label.NAME, label.OWNER, label.MODE, label.PLACEMENT, label.SUBNET)
@@ -51,6 +68,47 @@ class ObservedContainer:
     def describes_session(self) -> bool:
         """Return whether its labels describe its session. Every user of its engine can make one that has only some of them."""
         return all(map(self.label, _NEEDED_LABELS))
+
+
+@dataclass(frozen=True)
+class BatchState(Document):
+    """The state of a command. ``exit_code`` is None until its end, and ``reason`` says why it cannot be known.
+
+    ``begun`` is false if the container was started after the command, which has ended with its earlier run.
+    """
+
+    exit_code: Optional[int] = ruled(EXIT_CODE, None)
+    oom_killed: bool = ruled(a_flag, False)
+    reason: str = ruled(a_text, "")
+    begun: bool = ruled(a_flag, True)
+
+    @property
+    def has_ended(self) -> bool:
+        return self.exit_code is not None
+
+    @property
+    def end(self) -> str:
+        """Return how the command ended, without a full stop."""
+        return command_end(self.exit_code, self.oom_killed, self.reason)
+
+
+@dataclass(frozen=True)
+class AppState(Document):
+    """The state of an app, as PID 1 reports it. ``exit_code`` is that of its last run, None before its end."""
+
+    name: str = ruled(SHORT_NAME)
+    state: str = ruled(a_line)
+    exit_code: Optional[int] = ruled(EXIT_CODE, None)
+
+    @property
+    def has_failed(self) -> bool:
+        """Return whether it does not run: PID 1 starts it again after a pause, or not any more."""
+        return self.state in DOWN
+
+    @property
+    def end(self) -> str:
+        """Why an app that has failed does not run, without a full stop."""
+        return app_end(self.name, self.state, self.exit_code)
 
 
 @dataclass(frozen=True)
@@ -117,6 +175,33 @@ class GpuUse(Document):
     capacity: Optional[int] = ruled(or_none(AMOUNT), None)
 
 
+@dataclass(frozen=True)
+class Measured(Document):
+    """What a container uses now, with the use of its GPUs."""
+
+    millicpus: int = ruled(AMOUNT)
+    memory: int = ruled(AMOUNT)
+    gpus: Tuple[GpuUse, ...] = ruled([rules_of(GpuUse)])
+
+    @classmethod
+    def sum_of(cls, measured: Iterable[Measured]) -> Measured:
+        """The use of several. They may share a GPU."""
+        listed = list(measured)
+        gpus = {gpu.id: gpu for each in listed for gpu in each.gpus}
+        return cls(sum(each.millicpus for each in listed), sum(each.memory for each in listed), tuple(gpus.values()))
+
+
+def busy_percents(measured: Iterable[Optional[Measured]]) -> List[int]:
+    """The utilization of the GPUs that were measured. A GPU that does not report it, as one of MIG, is left out."""
+    return [gpu.percent for each in measured if each for gpu in each.gpus if gpu.percent is not None]
+
+
+def busy_gpus(measured: Iterable[Optional[Measured]]) -> float | None:
+    """Their utilization as a number of GPUs; None if none was measured."""
+    percents = busy_percents(measured)
+    return sum(percents) / 100 if percents else None
+
+
 def names_of_one_engine(identities: Iterable[Tuple[str, str]]) -> List[List[str]]:
     """The agents that are the same engine, of these names with the identity of their engine. One that is not known is like no other.
 
@@ -139,18 +224,6 @@ def one_engine(names: Sequence[str]) -> Tuple[str, str]:
     """
     remedy = "remove one of them from" if len(names) == 2 else "keep only one of them in"
     return f"{', '.join(names[:-1])} and {names[-1]} are the same engine", f"{remedy} the inventory"
-
-
-def busy_percents(measured: Iterable[Json | None]) -> List[float]:
-    """The utilization of the GPUs that were measured. A GPU that does not report it, as one of MIG, is left out."""
-    used = (gpu["percent"] for each in measured for gpu in (each or {}).get("gpus") or ())
-    return [percent for percent in used if percent is not None]
-
-
-def busy_gpus(measured: Iterable[Json | None]) -> float | None:
-    """Their utilization as a number of GPUs; None if none was measured."""
-    percents = busy_percents(measured)
-    return sum(percents) / 100 if percents else None
 
 
 # The states of a GPU. No session is placed on a red one.

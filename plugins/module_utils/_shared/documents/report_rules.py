@@ -93,8 +93,6 @@ _SWARM = {
     "address": a_line,
     "data_path_port": PORT,
 }
-_DEAD = Required(hostname=SHORT_NAME, agent=AGENT, state=a_line, exit_code=_EXIT_CODE, oom_killed=a_flag)
-STATUS = {"exit_code": _EXIT_CODE, "oom_killed": a_flag, "reason": a_text, "begun": a_flag, "dead": [_DEAD]}
 _RDMA_PORT = {"name": a_line, "link_layer": a_line, "active": a_flag, "fabric": a_flag, "host": a_flag}
 REPORT = {
     "name": AGENT,

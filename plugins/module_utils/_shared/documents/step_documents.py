@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import Any, Mapping, Optional, Tuple
 
 from ..codec import Document
 from ..errors import Failure
@@ -39,6 +39,10 @@ class ContainerLog(Document):
     state: str = ruled(a_line)
     text: str = ruled(lambda value: isinstance(value, str))
     name: str = ruled(a_line, "")
+
+    @property
+    def written(self) -> Mapping[str, Any]:
+        return {key: value for key, value in vars(self).items() if value or key != "name"}
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from .declaration import BatchSettings, ContainerSettings
 from .image import AgentImage
 from .label_rules import invalid_labels
 from .plan import App, Container, Mount, Network, Plan, Port, Role, Secret, Session, User
-from .report_rules import LOSSES, RECORDED, REPORT, STATUS, STORE
+from .report_rules import LOSSES, RECORDED, REPORT, STORE
 from .schema import (
     AGENT,
     AMOUNT,
@@ -120,11 +120,6 @@ def report(document: object, agent: str) -> Json:
         if invalid_labels(container.get("labels") or {}):
             raise refusal("report", agent, ("containers", number, "labels"), container["labels"])
     return document
-
-
-def status(document: Json, agent: str) -> Json:
-    """An agent's answer about the command of a session. Raises ComputeError if it is none."""
-    return _checked(STATUS, document, "answer", agent)
 
 
 def store(document: Json, agent: str) -> Json:

@@ -7,9 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Iterable, Mapping, Tuple
 
-from ..codec import Document, Json
+from ..codec import Document
+from ..documents.container_view import BatchStatus
 from ..errors import Failure, StateError
-from ..exits import describe_command_exit, describe_container_exit
 
 SUCCESS = "SUCCESS"
 FAILURE = "FAILURE"
@@ -34,21 +34,21 @@ class BatchResult(Document):
     reason: str = ""
 
 
-def batch_result(statuses: Iterable[Json], on_failure: str) -> BatchResult:
+def batch_result(statuses: Iterable[BatchStatus], on_failure: str) -> BatchResult:
     """Return what the statuses of a session's agents mean together.
 
-    Each status is a result of the module ``batch``. The exit code of the command decides. Without one, a container
+    The exit code of the command decides. Without one, a container
     that does not run makes the session a failure if ``on_failure`` is ``terminate``, and always if it is ``main1``:
     the command runs there.
     """
     answers = list(statuses)
-    ended = next((status for status in answers if status.get("exit_code") is not None), None)
+    ended = next((status for status in answers if status.has_ended), None)
     if ended:
-        return BatchResult(FAILURE if ended["exit_code"] else SUCCESS, describe_command_exit(ended))
-    dead = [container for status in answers for container in status.get("dead") or ()]
-    if dead and (on_failure == "terminate" or any(container["hostname"] == "main1" for container in dead)):
-        return BatchResult(FAILURE, "; ".join(describe_container_exit(container) for container in dead))
-    if not all(status.get("begun", True) for status in answers):
+        return BatchResult(FAILURE if ended.exit_code else SUCCESS, ended.end)
+    dead = [container for status in answers for container in status.dead]
+    if dead and (on_failure == "terminate" or any(container.hostname == "main1" for container in dead)):
+        return BatchResult(FAILURE, "; ".join(container.end for container in dead))
+    if not all(status.begun for status in answers):
         return BatchResult(FAILURE, RESTARTED)
     return BatchResult()
 
@@ -67,19 +67,15 @@ class BatchWait:
     error: str = ""
     round_seconds: float = FIRST_ROUND
 
-    def after_round(self, statuses: Mapping[str, Json | Failure], on_failure: str) -> BatchWait:
-        """The wait after a round. ``statuses`` has the answer of each agent of the session, in rank order.
-
-        An agent is silent if the step has failed there, or if its answer has no exit code, not even null.
-        """
-        known = {agent: status for agent, status in statuses.items() if not isinstance(status, Failure)}
-        silent = tuple(agent for agent in statuses if "exit_code" not in known.get(agent, {}))
-        failures = [status.message for status in statuses.values() if isinstance(status, Failure)]
+    def after_round(self, statuses: Mapping[str, BatchStatus | Failure], on_failure: str) -> BatchWait:
+        """The wait after a round. ``statuses`` has the answer of each agent of the session, in rank order."""
+        failures = {agent: status.message for agent, status in statuses.items() if isinstance(status, Failure)}
+        known = [status for status in statuses.values() if not isinstance(status, Failure)]
         return BatchWait(
-            result=batch_result(known.values(), on_failure),
-            silent=silent,
-            silent_rounds=self.silent_rounds + 1 if silent else 0,
-            error=failures[0] if failures else "",
+            result=batch_result(known, on_failure),
+            silent=tuple(failures),
+            silent_rounds=self.silent_rounds + 1 if failures else 0,
+            error=next(iter(failures.values()), ""),
             round_seconds=min(self.round_seconds * _GROWTH, LONGEST_ROUND),
         )
 

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, Iterable, Mapping, Sequence, Tuple
 from ..codec import subset
 from ..constants import HOST, PRIVATE
 from ..documents.plan import App, Resources
+from ..documents.usage import Quota
 from ..errors import InputError
 from ..image_reference import split
 from ..paths import covers
@@ -173,28 +174,26 @@ def over_quota(policy: SitePolicy, use: Mapping[str, Use], request: Request) -> 
     return ""
 
 
-def allowed(policy: SitePolicy, owner: str) -> Dict[str, Any]:
-    """Return what an owner alone may have at a time, as lists show it; without the amounts that have no limit.
+def allowed(policy: SitePolicy, owner: str) -> Quota:
+    """Return what an owner alone may have at a time, as lists show it.
 
     >>> from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import parse_policy
-    >>> allowed(parse_policy({"default": {"cpus": 2, "gpus": 1}}), "alice")
+    >>> allowed(parse_policy({"default": {"cpus": 2, "gpus": 1}}), "alice").to_json()
     {'millicpus': 2000, 'gpus': 1.0}
     """
-    limits = {name: policy.quota(owner, name) for name in QUOTAS}
-    return {"millicpus" if name == "cpus" else name: limit for name, limit in limits.items() if limit is not None}
+    return Quota(*(policy.quota(owner, name) for name in QUOTAS))
 
 
-def quota_left(policy: SitePolicy, use: Mapping[str, Use], owner: str) -> Dict[str, Any]:
-    """Return what the quotas leave to an owner, by the use of every owner; without the amounts that have no limit."""
-    left: Dict[str, Any] = {}
+def quota_left(policy: SitePolicy, use: Mapping[str, Use], owner: str) -> Quota:
+    """Return what the quotas leave to an owner, by the use of every owner."""
+    left: Dict[str, Any] = dict.fromkeys(QUOTAS)
     for _whose, quota, owners in _quotas(policy, owner):
         has = use_of(use, owners)
         for name in QUOTAS:
             if quota[name] is not None:
-                key = "millicpus" if name == "cpus" else name
                 rest = max(0, quota[name] - getattr(has, name))
-                left[key] = min(rest, left.get(key, rest))
-    return left
+                left[name] = rest if left[name] is None else min(rest, left[name])
+    return Quota(*left.values())
 
 
 def _quotas(policy: SitePolicy, owner: str) -> Sequence[Tuple[str, Mapping[str, Any], Sequence[str]]]:

@@ -89,7 +89,7 @@ def summary(
         lines.append("No data directory: the files of this session are removed with it")
     lines += [f"App {port.name}: port {port.host_port} of {plan.main.agent}" for port in plan.main.ports[1:]]
     lines += [f"App {app.name}: in {one.hostname}, by SSH tunnel" for one, app in kept_apps(plan) if one.rank]
-    parts = [part for one in plan.containers for part in gpu_parts([gpu.to_json() for gpu in one.resources.gpus])]
+    parts = [part for one in plan.containers for part in gpu_parts(one.resources.gpus)]
     lines += [f"Part of a GPU: {part}" for part in dict.fromkeys(parts)]
     lines += _gpu_warning(plan)
     if check_mode:
@@ -224,6 +224,6 @@ def logs_view(logs: Sequence[ContainerLog], hostnames: Sequence[str] = (), tail:
     lines: List[str] = []
     wanted = [log for log in logs if not hostnames or log.hostname in hostnames]
     for log in sorted(wanted, key=lambda log: order_of(log.hostname)):
-        last = log.text.splitlines()[-int(tail) :]
+        last = log.text.splitlines()[-tail:]
         lines += [f"{log.hostname}: {line}" for line in last] or [f"{log.hostname}: (nothing)"]
     return lines

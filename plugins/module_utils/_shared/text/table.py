@@ -114,16 +114,16 @@ def _link(pair: Measurement | None) -> str:
     return ", ".join("-" if value is None else text % value for text, value in shown)
 
 
-def gpu_parts(gpus: Sequence[Json]) -> List[str]:
+def gpu_parts(gpus: Sequence[Gpu]) -> List[str]:
     """Return what a container has of each GPU of which it does not have all, and what limits it to that.
 
-    >>> gpu_parts([{"id": "GPU-1", "shares": 0.25, "memory": 6 << 30}])
+    >>> gpu_parts([Gpu("GPU-1", 0.25, 6 << 30)])
     ['SM 25%, 6g memory for each process, enforced by MPS']
-    >>> gpu_parts([{"id": "MIG-1", "shares": 0.4286, "memory": 20 << 30}, {"id": "GPU-1", "shares": 0.5}, {"id": "GPU-2"}])
+    >>> gpu_parts([Gpu("MIG-1", 0.4286, 20 << 30), Gpu("GPU-1", 0.5), Gpu("GPU-2")])
     ['SM 43%, 20g memory, enforced by MIG', '50%, not enforced']
     """
     shown = []
-    for gpu in [Gpu.from_json(one) for one in gpus]:
+    for gpu in gpus:
         memory = show_bytes(gpu.memory) + " memory" + (" for each process" if gpu.limit == "MPS" else "")
         limits = (
             f"SM {gpu.shares:.0%}, {memory}, enforced by {gpu.limit}"

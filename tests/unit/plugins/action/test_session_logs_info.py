@@ -12,6 +12,9 @@ from conducted import conducted
 from ansible_collections.cluster.compute.plugins.action import session_logs_info
 from ansible_collections.cluster.compute.plugins.action.session_logs_info import _Rounds, read
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.container_view import ContainerView
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.step_documents import ContainerLog
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionView
 from ansible_collections.cluster.compute.plugins.plugin_utils._client.log_follower import FollowedLogs
 from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import Settings
 
@@ -64,8 +67,8 @@ def test_a_log_that_cannot_be_read_says_why_once() -> None:
     assert [made.unseen(), made.unseen()] == [["main1: (its log cannot be read: no driver)"], []]
 
 
-def container(hostname: str, agent: str, state: str = "running") -> Json:
-    return {"hostname": hostname, "agent": agent, "state": state}
+def container(hostname: str, agent: str, state: str = "running") -> ContainerView:
+    return ContainerView(hostname, agent, state)
 
 
 @pytest.mark.parametrize(
@@ -90,8 +93,8 @@ def test_all_logs_are_shown_in_rank_order_and_after_them_what_cannot_be_read(
     """The head keeps the log of a container that is gone."""
     answers = {"a": {"logs": [{"hostname": "main1", "state": "running", "text": "first\nhello\n"}]}, "b": LOST}
     lost = [container("sub1", "b", "missing"), container("sub2", "b"), container("sub3", "c", "unknown")]
-    kept = [{"hostname": "sub1", "state": "ended", "text": "bye"}]
-    session = {"id": "uuid", "containers": [container("main1", "a"), *lost], "logs": kept}
-    settings = Settings(logs_containers=tuple(wanted), logs_tail=1)
+    containers = (container("main1", "a"), *lost)
+    kept = (ContainerLog("sub1", "ended", "bye"),)
+    session = SessionView("uuid", "train", "alice", "RUNNING", containers=containers, logs=kept)
     play = conducted({"logs.read": lambda agent, _query: answers[agent]}, "a", "b")
-    assert read(play, session, settings)["lines"] == lines
+    assert read(play, session, Settings(logs_containers=tuple(wanted), logs_tail=1))["lines"] == lines

@@ -185,7 +185,7 @@ def test_a_session_that_has_stopped_is_adopted_and_repaired(store: Store, lost_s
     stopped = carried_out([A], plan, states=dict.fromkeys(["main1", "sub1", "sub2"], state))
     adopt(lost_store, stopped, 1000.0)
     [listed] = list_sessions([row_of(lost_store)], stopped)
-    assert (listed["state"], listed["degraded"]) == ("RUNNING", [] if state == "paused" else ["main1", "sub1", "sub2"])
+    assert (listed.state, listed.degraded) == ("RUNNING", () if state == "paused" else ("main1", "sub1", "sub2"))
     decision = launch(lost_store, TRAIN, context(*stopped, now=9000.0))
     assert (decision.outcome, decision.missing) == ("repair", ("main1", "sub1", "sub2"))
     assert relabelled(plan_of(decision), plan.session.launch) == plan
@@ -212,13 +212,13 @@ def test_a_session_that_has_lost_its_place_on_the_network_is_adopted_and_repaire
     with lost_store.transaction():
         adopt(lost_store, [report], 8000.0)
     [listed] = list_sessions([row_of(lost_store)], [report])
-    assert (listed["name"], listed["state"], len(listed["containers"])) == (TRAIN.name, "RUNNING", 3)
+    assert (listed.name, listed.state, len(listed.containers)) == (TRAIN.name, "RUNNING", 3)
     decision = launch(lost_store, TRAIN, context(report, now=9000.0))
     assert decision.outcome == "repair"
     assert relabelled(plan_of(decision), made.session.launch) == made
     [listed] = list_sessions([row_of(lost_store)], [report])
-    assert listed["containers"][0]["state"] == state
-    assert "main1" in listed["degraded"]
+    assert listed.containers[0].state == state
+    assert "main1" in listed.degraded
 
 
 def test_what_has_not_run_or_tells_no_plan_is_not_adopted(store: Store, lost_store: Store) -> None:
@@ -261,7 +261,7 @@ def test_a_container_that_another_user_has_labelled_does_not_stop_the_list(lost_
     forged = replace(without_label(there.containers[1], name), id="forged")
     agents = (replace(there, containers=(forged, *there.containers)),)
     rows = adopted_rows(agents, set())
-    assert [entry["size"] for entry in list_sessions(rows, agents)] == [3]
+    assert [entry.size for entry in list_sessions(rows, agents)] == [3]
     assert rebuilt_plan(rows[0], TRAIN, agents, {}, []).session.size == 3
 
 

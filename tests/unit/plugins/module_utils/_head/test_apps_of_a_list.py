@@ -45,7 +45,7 @@ def there(store: Store) -> tuple[AgentStatus, ...]:
 def apps(store: Store, agents: tuple[AgentStatus, ...]) -> dict[str, tuple[str, bool]]:
     """The address of each app, and whether it has a port."""
     [listed] = list_sessions(store.live(), agents)
-    return {app["name"]: (app["address"], bool(app["port"])) for app in listed["apps"]}
+    return {app.name: (app.address, bool(app.port)) for app in listed.apps}
 
 
 def test_an_app_that_was_removed_is_not_listed(store: Store, there: tuple[AgentStatus, ...]) -> None:
@@ -84,7 +84,7 @@ def test_an_app_of_a_role_is_listed_until_its_container_keeps_it_no_more(store: 
         ["board"],
     ]
     [listed] = list_sessions(store.live(), kept(status("board", "failed")))
-    assert listed["unhealthy"] == ["app board"]
+    assert listed.unhealthy == ("app board",)
     again = launch(store, store.need(decision.session.id).request, context(*kept(status("board", "failed"))))
     assert again.failed_apps == ("board",)
 

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -334,12 +335,12 @@ def test_a_list_leaves_out_a_damaged_sample(path: Path, text: str | Json) -> Non
     whole = sample([], [], time.time())
     head = Head(str(path.parent))
     with Store.opened(head.directory) as store:
-        store.add_sample({**whole, "time": whole["time"] - 60})
+        store.add_sample(replace(whole, time=whole.time - 60))
         store.add_sample(whole)
-        asked = json.dumps({**whole, **text}) if isinstance(text, dict) else text
-        store.execute("UPDATE sample SET document = ? WHERE time < ?", (asked, whole["time"]))
+        asked = json.dumps({**whole.to_json(), **text}) if isinstance(text, dict) else text
+        store.execute("UPDATE sample SET document = ? WHERE time < ?", (asked, whole.time))
     listed = list_all(head, owner="alice", samples=3600)
-    assert ([one["name"] for one in listed["sessions"]], listed["samples"]) == (["train"], [whole])
+    assert ([one["name"] for one in listed["sessions"]], listed["samples"]) == (["train"], [whole.to_json()])
 
 
 @pytest.mark.parametrize("column", ["priority", "created", "changed", "lease"])

@@ -22,6 +22,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, apply_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.validation import arrived
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionList
 from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import maintain
 from ansible_collections.cluster.compute.plugins.module_utils._steps.sessions import list_all
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
@@ -162,7 +164,7 @@ def test_a_page_shows_a_waiting_session_with_a_damaged_request_before_the_queue(
         for name in ("train", "other", "third"):
             assert launch(store, request(name=name, gpus=1), one).outcome == "pending"
         store.execute("UPDATE session SET request = '{' WHERE name = 'other'")
-    waiting = page_of(list_all(head, owner="alice"))["waiting"]
+    waiting = page_of(arrived(SessionList, list_all(head, owner="alice"), "answer", "a"))["waiting"]
     assert (waiting[0]["name"], [row["turn"] for row in waiting]) == ("other", ["–", 1, 2])
 
 
@@ -208,7 +210,8 @@ def test_a_time_of_the_history_that_cannot_be_stops_no_list(path: Path, value: f
     head = Head(str(path.parent))
     with Store.opened(head.directory) as store:
         store.execute("UPDATE history SET time = ?", (value,))
-    listed = list_all(head, REPORTS, owner="alice")
-    json.dumps(listed, allow_nan=False)
+    found = list_all(head, REPORTS, owner="alice")
+    json.dumps(found, allow_nan=False)
+    listed = arrived(SessionList, found, "answer", "a")
     assert any("train" in line for line in list_lines(listed, ""))
     assert [row["name"] for row in page_of(listed)["sessions"]] == ["train"]

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import keep_logs, kept_logs, surplus_logs
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.step_documents import ContainerLog
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 
 LOG = [{"logs": [{"hostname": "main1", "text": "again"}]}]
@@ -34,8 +35,8 @@ def test_logs_are_kept_and_read_again(folder: Path) -> None:
     assert mode(folder / "id") == 0o700
     assert mode(folder / "id" / "main1.log") == 0o600
     assert kept_logs(str(folder), "id") == [
-        {"hostname": "main1", "state": "ended", "text": "again"},
-        {"hostname": "sub1", "state": "ended", "text": ""},
+        ContainerLog("main1", "ended", "again"),
+        ContainerLog("sub1", "ended", ""),
     ]
     assert kept_logs(str(folder), "missing") == []
 

@@ -21,7 +21,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.
     AgentStatus,
     ObservedContainer,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import what_happened
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 from ansible_collections.cluster.compute.plugins.plugin_utils._output.lists import remarks
 
@@ -50,7 +49,7 @@ def ended(plan: Plan, *codes: int) -> AgentStatus:
 def test_the_lifetime_counts_from_the_placement(store: Store) -> None:
     plan = running(store)
     [listed] = list_sessions(store.live(), [])
-    assert (plan.session.began, listed["lifetime"], listed["ends"]) == (1000.0, 3600, 4600.0)
+    assert (plan.session.began, listed.lifetime, listed.ends) == (1000.0, 3600, 4600.0)
 
 
 def test_another_limit_is_no_other_session(store: Store) -> None:
@@ -215,13 +214,13 @@ def test_a_session_that_has_ended_by_itself_is_listed_with_that_reason_before_an
     plan = running(store)
     agents = (ended(plan, code, code),)
     [before] = list_sessions(store.live(), agents)
-    assert (before["degraded"], remarks(before), what_happened(before)) == ([], ["ended"], reason)
+    assert (before.degraded, remarks(before), before.what_happened) == ((), ["ended"], reason)
     own = Change(plan.session.id, "", "", "", "", 9000.0, 60.0, agents=agents, holder={"user": "root"}, reached=("a",))
     make_change(store, "terminating", own)
     make_change(store, "terminated", own)
     [after] = list_sessions(store.select(None, None, ended=True), ())
-    assert (after["state"], what_happened(after)) == (states.TERMINATED, reason)
-    assert "ended by root" not in [entry["reason"] for entry in after["history"]]
+    assert (after.state, after.what_happened) == (states.TERMINATED, reason)
+    assert "ended by root" not in [entry.reason for entry in after.history]
 
 
 # What PID 1 may take beyond the lifetime: the grace of the session (10 s), and its own pause between two checks.
@@ -232,7 +231,7 @@ def test_a_session_that_outlives_its_lifetime_is_ended_from_outside(store: Store
     agents = carried_out([A], plan)
     row = store.need(plan.session.id)
     [listed] = list_sessions([row], agents)
-    assert [one["name"] for one in finished_sessions([{**listed, "overdue": is_overdue(row, now)}])] == [
+    assert [one.name for one in finished_sessions([replace(listed, overdue=is_overdue(row, now))])] == [
         "train"
     ] * is_late
     own = Change(plan.session.id, "", "", "", "", now, 60.0, agents=agents, holder={"user": "root"}, reached=("a",))

@@ -22,10 +22,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.session_view
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import held_on
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
-from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
-from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import what_happened
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.usage import Amounts
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionView
 from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 from ansible_collections.cluster.compute.plugins.plugin_utils._output.lists import state_column
@@ -48,13 +48,13 @@ def running(store: Store) -> Plan:
     return outcome.plan
 
 
-def listed(store: Store, *agents: AgentStatus) -> Json:
+def listed(store: Store, *agents: AgentStatus) -> SessionView:
     (session,) = list_sessions(store.select(None, None, ended=True), agents)
     return session
 
 
-def conditions(session: Json) -> dict[str, str]:
-    return {one["hostname"]: one["state"] for one in session["containers"]}
+def conditions(session: SessionView) -> dict[str, str]:
+    return {one.hostname: one.state for one in session.containers}
 
 
 def test_a_list_of_sessions_that_wait_looks_at_the_containers_of_agents_once(store: Store) -> None:
@@ -68,37 +68,37 @@ def test_a_list_of_sessions_that_wait_looks_at_the_containers_of_agents_once(sto
             return super().__iter__()
 
     found = list_sessions(store.live({states.PENDING}), [replace(A, containers=Counted(()))])
-    assert ([one["containers"] for one in found], len(looks)) == ([[]] * 20, 1)
+    assert ([one.containers for one in found], len(looks)) == ([()] * 20, 1)
 
 
 def test_a_running_session(store: Store) -> None:
     plan = running(store)
     session = listed(store, *carried_out([A, B], plan))
-    assert (session["name"], session["state"], session["size"], session["mode"]) == (
+    assert (session.name, session.state, session.size, session.mode) == (
         "train",
         "RUNNING",
         6,
         "multi-node",
     )
-    assert (session["agents"], session["degraded"], session["request"]) == (["a", "b"], [], None)
-    assert session["each"]["millicpus"] == 1000
+    assert (session.agents, session.degraded, session.request) == (("a", "b"), (), None)
+    assert session.each.millicpus == 1000
     assert conditions(session) == {one.hostname: "running" for one in plan.containers}
-    assert [one["rank"] for one in session["containers"]] == list(range(6))
-    assert [note["after"] for note in session["history"]] == ["PENDING", "SCHEDULED", "PREPARING", "RUNNING"]
+    assert [one.rank for one in session.containers] == list(range(6))
+    assert [note.after for note in session.history] == ["PENDING", "SCHEDULED", "PREPARING", "RUNNING"]
 
 
 def test_a_degraded_session_names_what_it_is_without(store: Store) -> None:
     there = carried_out([A, B], running(store), states={"sub1": "gone", "sub2": "exited"})
     session = listed(store, there[0], replace(there[1], reachable=False, containers=()))
-    assert session["degraded"] == ["sub1", "sub2", "sub4", "sub5"]
+    assert session.degraded == ("sub1", "sub2", "sub4", "sub5")
     assert [conditions(session)[name] for name in ("main1", "sub1", "sub2", "sub4")] == [
         "running",
         "missing",
         "exited",
         "unknown",
     ]
-    exited = next(one for one in session["containers"] if one["hostname"] == "sub2")
-    assert (exited["exit_code"], exited["oom_killed"]) == (137, False)
+    exited = next(one for one in session.containers if one.hostname == "sub2")
+    assert (exited.exit_code, exited.oom_killed) == (137, False)
 
 
 @pytest.mark.parametrize("on_failure", ["terminate", "restart", "restart_all"])
@@ -109,8 +109,8 @@ def test_a_paused_container_is_no_loss(store: Store, on_failure: str) -> None:
     assert decision.plan is not None
     session = listed(store, *carried_out([A], decision.plan, states={"sub1": "paused"}))
     assert (finished_sessions([session]), sessions_to_repair([session])) == ([], [])
-    assert (session["degraded"], state_column(session)) == ([], "RUNNING (paused)")
-    assert what_happened(session).startswith("sub1 on a is paused; `docker unpause` lets it go on")
+    assert (session.degraded, state_column(session)) == ((), "RUNNING (paused)")
+    assert session.what_happened.startswith("sub1 on a is paused; `docker unpause` lets it go on")
 
 
 @pytest.mark.parametrize(("on_failure", "heals"), [("terminate", 0), ("restart", 1), ("restart_all", 1)])
@@ -130,8 +130,8 @@ def test_a_container_that_was_detached_is_repaired_and_ends_no_session(
     ]
     session = listed(store, replace(there, containers=tuple(apart)))
     assert (len(finished_sessions([session])), len(sessions_to_repair([session]))) == (0, heals)
-    assert (session["degraded"], state_column(session)) == (["sub1"], "RUNNING (degraded)")
-    assert what_happened(session).startswith(
+    assert (session.degraded, state_column(session)) == (("sub1",), "RUNNING (degraded)")
+    assert session.what_happened.startswith(
         "sub1 on a is not on the network of the session; run cluster_session.yml again"
     )
     again = launch(store, asked, context(replace(there, containers=tuple(apart)), now=1010.0))
@@ -140,33 +140,33 @@ def test_a_container_that_was_detached_is_repaired_and_ends_no_session(
 
 def test_an_app_or_a_command_that_has_failed_makes_a_session_unhealthy(store: Store) -> None:
     there = carried_out([A, B], running(store))
-    assert listed(store, *there)["unhealthy"] == []
+    assert listed(store, *there).unhealthy == ()
     failed, back = (
         {"name": "web", "state": "failed", "exit_code": 3},
         {"name": "lab", "state": "ready", "exit_code": None},
     )
     down = with_apps(there, failed, back)
-    assert (listed(store, *down)["unhealthy"], listed(store, *down)["degraded"]) == (["app web"], [])
+    assert (listed(store, *down).unhealthy, listed(store, *down).degraded) == (("app web",), ())
     main = down[0].containers[0]
     batch = {"exit_code": 1, "oom_killed": False, "reason": "", "begun": True}
     both = replace(down[0], containers=(replace(main, data={**main.data, "batch": batch}), *down[0].containers[1:]))
-    assert listed(store, both, down[1])["unhealthy"] == ["app web", "command"]
+    assert listed(store, both, down[1]).unhealthy == ("app web", "command")
     sub = down[0].containers[1]
     role = replace(
         down[0],
         containers=(down[0].containers[0], replace(sub, data={**sub.data, "batch": batch}), *down[0].containers[2:]),
     )
     shown = listed(store, role, down[1])
-    assert (shown["unhealthy"], shown["command"]) == (["app web", "command of sub1"], None)
+    assert (shown.unhealthy, shown.command) == (("app web", "command of sub1"), None)
 
 
 def test_a_waiting_session_shows_what_it_asks_for(store: Store) -> None:
     launch(store, WIDE, context(A))
     session = listed(store, A)
-    assert (session["state"], session["size"], session["agents"], session["containers"]) == ("PENDING", 6, [], [])
-    assert session["reason"] == NEVER % "a: needs 6 CPUs, 4 free"
-    assert session["request"] == WIDE.to_json()
-    assert session["each"]["memory"] == GIB
+    assert (session.state, session.size, session.agents, session.containers) == ("PENDING", 6, (), ())
+    assert session.reason == NEVER % "a: needs 6 CPUs, 4 free"
+    assert session.request == WIDE.to_json()
+    assert session.each.memory == GIB
 
 
 def test_an_ended_session_holds_nothing(store: Store) -> None:
@@ -175,13 +175,13 @@ def test_an_ended_session_holds_nothing(store: Store) -> None:
     store.change(row, states.TERMINATING, 1100.0, "ended by bob")
     store.change(row, states.TERMINATED, 1101.0, "every container is removed")
     session = listed(store, *there)
-    assert (session["state"], session["containers"], session["agents"], session["degraded"]) == (
+    assert (session.state, session.containers, session.agents, session.degraded) == (
         "TERMINATED",
-        [],
-        [],
-        [],
+        (),
+        (),
+        (),
     )
-    assert (session["size"], session["reason"]) == (6, "every container is removed")
+    assert (session.size, session.reason) == (6, "every container is removed")
 
 
 def test_a_session_known_from_its_labels_is_listed_from_them(store: Store, tmp_path: Path) -> None:
@@ -193,10 +193,10 @@ def test_a_session_known_from_its_labels_is_listed_from_them(store: Store, tmp_p
         session = listed(other, *there)
         silent = listed(other, *(replace(one, reachable=False, containers=()) for one in there))
     other.close()
-    assert (session["name"], session["size"], session["mode"]) == ("train", 6, "multi-node")
-    assert (session["agents"], session["degraded"]) == (["a", "b"], [])
+    assert (session.name, session.size, session.mode) == ("train", 6, "multi-node")
+    assert (session.agents, session.degraded) == (("a", "b"), ())
     assert set(conditions(session).values()) == {"running"}
-    assert (silent["size"], silent["containers"]) == (0, [])
+    assert (silent.size, silent.containers) == (0, ())
 
 
 def test_agents_show_what_is_used_of_what_there_is(store: Store) -> None:
@@ -205,10 +205,10 @@ def test_agents_show_what_is_used_of_what_there_is(store: Store) -> None:
     assert waiting.plan is not None
     agents = [A, replace(B, reachable=False, reason="timed out")]
     first, second = list_agents(held_on(agents, store.ends_on(agents), store.held_plans()), agents)
-    assert first["used"] == {"millicpus": 4000, "memory": 4 * GIB, "gpus": 0}
-    assert second["used"] == {"millicpus": 3000, "memory": 3 * GIB, "gpus": 1.0}
-    assert second["capacity"] == {"millicpus": 4000, "memory": 16 * GIB, "gpus": 1}
-    assert (first["reachable"], second["reachable"], second["reason"]) == (True, False, "timed out")
+    assert first.used == Amounts(4000, 4 * GIB, 0)
+    assert second.used == Amounts(3000, 3 * GIB, 1.0)
+    assert second.capacity == Amounts(4000, 16 * GIB, 1)
+    assert (first.reachable, second.reachable, second.reason) == (True, False, "timed out")
 
 
 @pytest.mark.parametrize(("seconds", "is_held"), [(60.0, True), (-60.0, False)])

@@ -125,7 +125,7 @@ def test_without_room_nothing_changes_and_the_reason_is_shown(store: Store) -> N
     with pytest.raises(ConflictError, match="b cannot be reached"):
         launch(store, wanted, context(*reports, now=2000.0, relocates=True))
     [listed] = list_sessions([row_of(store)], reports)
-    assert (listed["degraded"], fenced_agents(store, made.session.id)) == (["sub2", "sub3"], [])
+    assert (listed.degraded, fenced_agents(store, made.session.id)) == (("sub2", "sub3"), [])
 
 
 def test_main1_gets_a_port_of_its_new_agent(store: Store) -> None:
@@ -162,7 +162,7 @@ def test_an_agent_that_is_back_is_cleaned_and_does_not_count_before(store: Store
     back = replace(B, swarm="", containers=(old,))
     now = (*carried_out([A, C], moved), back)
     [listed] = list_sessions([row_of(store)], now)
-    assert listed["degraded"] == []
+    assert listed.degraded == ()
     assert to_clean(store, reports) == {}
     assert to_clean(store, now) == {"b": {"sessions": [made.session.id], "rejoins": True, "swarm": "swarm1"}}
     assert to_clean(store, (replace(back, swarm="swarm1"),))["b"]["rejoins"] is False

@@ -52,7 +52,8 @@ def test_how_a_waiting_session_is_launched_is_what_was_asked_last(store: Store) 
     launch(store, request(bootstrap_timeout=1200), context(agent("a", cpus=0)))
     assert launch(store, request(bootstrap_timeout=600), context(agent("a", cpus=0))).outcome == "pending"
     [listed] = list_sessions([row_of(store)], [])
-    assert listed["request"]["bootstrap_timeout"] == 600
+    assert listed.request
+    assert listed.request["bootstrap_timeout"] == 600
 
 
 def test_the_queue_keeps_its_order_and_room(store: Store) -> None:

@@ -65,12 +65,12 @@ def test_recorded_labels_are_valid() -> None:
 
 def test_recorded_sessions_are_listed(recorded_store: Store) -> None:
     rows = list_sessions(recorded_store.select(None, None, ended=True), [there("main1", "sub1")])
-    assert [(row["name"], row["owner"], row["state"], row["size"], row["degraded"]) for row in rows] == [
-        ("train", "alice", "RUNNING", 2, []),
-        ("waiting", "alice", "PENDING", 1, []),
-        ("done", "bob", "TERMINATED", 1, []),
+    assert [(row.name, row.owner, row.state, row.size, row.degraded) for row in rows] == [
+        ("train", "alice", "RUNNING", 2, ()),
+        ("waiting", "alice", "PENDING", 1, ()),
+        ("done", "bob", "TERMINATED", 1, ()),
     ]
-    assert rows[0]["history"][-1]["reason"] == "another session_command replaces the former"
+    assert rows[0].history[-1].reason == "another session_command replaces the former"
 
 
 def test_the_launch_of_a_recorded_session_changes_nothing_or_restores_it(recorded_store: Store) -> None:
@@ -103,7 +103,7 @@ def test_a_session_with_recorded_labels_is_adopted_and_ended(lost_store: Store) 
     agents = (there("main1", "sub1"),)
     adopt(lost_store, agents, 2000.0)
     [listed] = list_sessions([row_of(lost_store)], agents)
-    assert (listed["id"], listed["state"], listed["size"], listed["degraded"]) == (TRAIN, "RUNNING", 2, [])
+    assert (listed.id, listed.state, listed.size, listed.degraded) == (TRAIN, "RUNNING", 2, ())
     end = Change(TRAIN, "", "", "", "", 2000.0, 600.0, agents=agents, reached=("a",))
     make_change(lost_store, "terminating", end)
     make_change(lost_store, "terminated", end)

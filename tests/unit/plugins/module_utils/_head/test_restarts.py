@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,9 @@ from store_sessions import plan_of, row_of, running
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_view import sessions_to_repair
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.container_view import ContainerView
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import BatchState
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionView
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.restarts import RESTARTED, restart_turn
 
 A = agent("a")
@@ -76,20 +80,22 @@ def test_other_sessions_restore_only_what_has_died(store: Store) -> None:
     [
         ({}, True),
         ({"restart_waits": "the next restart is due in 20 s"}, False),
-        ({"command": {"exit_code": 1}, "terminate_when_done": True, "restarts_left": 2}, True),
-        ({"command": {"exit_code": 1}, "terminate_when_done": True, "restarts_left": 0}, False),
-        ({"command": {"exit_code": 0}, "terminate_when_done": True, "restarts_left": 2}, False),
+        ({"command": BatchState(1), "terminate_when_done": True, "restarts_left": 2}, True),
+        ({"command": BatchState(1), "terminate_when_done": True, "restarts_left": 0}, False),
+        ({"command": BatchState(0), "terminate_when_done": True, "restarts_left": 2}, False),
         ({"on_failure": "keep", "on_lost": "relocate"}, False),
-        ({"on_failure": "keep", "on_lost": "relocate", "containers": [{"hostname": "sub1", "state": "missing"}]}, True),
+        ({"on_failure": "keep", "on_lost": "relocate", "containers": (ContainerView("sub1", "a", "missing"),)}, True),
     ],
 )
 def test_a_pass_waits_for_the_turn(changes: dict[str, Any], heals: bool) -> None:
-    ill = {
-        "state": "RUNNING",
-        "on_failure": "restart_all",
-        "degraded": ["sub1"],
-        "request": {"name": "train"},
-        "terminate_when_done": False,
-        "containers": [{"hostname": "sub1", "state": "exited", "exit_code": 137}],
-    }
-    assert bool(sessions_to_repair([{**ill, **changes}])) is heals
+    ill = SessionView(
+        id="uuid",
+        name="train",
+        owner="alice",
+        state="RUNNING",
+        on_failure="restart_all",
+        degraded=("sub1",),
+        request={"name": "train"},
+        containers=(ContainerView("sub1", "a", "exited", exit_code=137),),
+    )
+    assert bool(sessions_to_repair([replace(ill, **changes)])) is heals

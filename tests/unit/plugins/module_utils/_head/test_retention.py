@@ -135,7 +135,7 @@ def test_the_step_removes_sessions_and_logs_and_records_a_sample(tmp_path: Path,
     assert (folder / old).exists() == check_mode
     with Store.opened(str(folder), read_only=True) as after:
         assert (after.get(old) is not None) == check_mode
-        assert [taken["live"] for taken in after.samples(0.0)] == [0] * (not check_mode)
+        assert [taken.live for taken in after.samples(0.0)] == [0] * (not check_mode)
 
 
 def test_a_session_that_loses_a_container_is_noted_once(store: Store) -> None:

@@ -5,20 +5,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_view import sessions_to_repair
-from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.container_view import ContainerView
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AppState, BatchState
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionView
 
-DOWN, UP = ({"name": "web", "state": state, "exit_code": 3} for state in ("failed", "ready"))
-LOST = {
-    "state": "RUNNING",
-    "on_failure": "restart",
-    "degraded": ["sub1"],
-    "request": {"name": "train"},
-    "terminate_when_done": False,
-    "containers": [{"hostname": "sub1", "state": "exited", "exit_code": 137}],
-}
+MAIN = ContainerView("main1", "a", "running")
+SUB = ContainerView("sub1", "a", "exited", exit_code=137)
+DOWN, UP = (replace(MAIN, apps=(AppState("web", state, 3),)) for state in ("failed", "ready"))
+LOST = SessionView(
+    id="uuid",
+    name="train",
+    owner="alice",
+    state="RUNNING",
+    on_failure="restart",
+    degraded=("sub1",),
+    request={"name": "train"},
+    containers=(SUB,),
+)
 
 
 @pytest.mark.parametrize(
@@ -27,16 +36,16 @@ LOST = {
         ({}, True),
         ({"on_failure": "keep"}, False),
         ({"on_failure": "terminate"}, False),
-        ({"degraded": []}, False),
+        ({"degraded": ()}, False),
         ({"state": "TERMINATING"}, False),
         ({"request": None}, False),
-        ({"containers": [{"hostname": "sub1", "state": "unknown"}]}, False),
-        ({"containers": [{"hostname": "sub1", "state": "missing"}]}, True),
-        ({"degraded": [], "containers": [{"state": "running", "hostname": "main1", "apps": [DOWN]}]}, True),
-        ({"degraded": [], "containers": [{"state": "running", "hostname": "main1", "apps": [UP]}]}, False),
-        ({"command": {"exit_code": 0}, "terminate_when_done": True}, False),
-        ({"containers": [{"hostname": "main1", "agent": "a", "state": "exited", "exit_code": 80}]}, False),
+        ({"containers": (replace(SUB, state="unknown"),)}, False),
+        ({"containers": (replace(SUB, state="missing"),)}, True),
+        ({"degraded": (), "containers": (DOWN,)}, True),
+        ({"degraded": (), "containers": (UP,)}, False),
+        ({"command": BatchState(0), "terminate_when_done": True}, False),
+        ({"containers": (replace(MAIN, state="exited", exit_code=80),)}, False),
     ],
 )
-def test_a_session_heals_if_it_asks_for_it_and_can(changes: Json, heals: bool) -> None:
-    assert bool(sessions_to_repair([{**LOST, **changes}])) is heals
+def test_a_session_heals_if_it_asks_for_it_and_can(changes: dict[str, Any], heals: bool) -> None:
+    assert bool(sessions_to_repair([replace(LOST, **changes)])) is heals

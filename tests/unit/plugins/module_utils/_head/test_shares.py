@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from samples import GIB, agent, context, request
@@ -18,25 +20,23 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import available, list_groups, waits_on_mps
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Gpu, GpuSharing
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.usage import AgentView, Amounts, Quota
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy_rules import Use
 from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 
 
-def listed_agent(name: str, group: str, **changes: object) -> Json:
+def listed_agent(name: str, group: str, **changes: Any) -> AgentView:
     """An agent of a list, on which alice has one of four CPUs, and bob another one."""
-    one = {"millicpus": 1000, "memory": GIB, "gpus": 0}
-    used = {"millicpus": 2000, "memory": 2 * GIB, "gpus": 0}
-    capacity = {"millicpus": 4000, "memory": 8 * GIB, "gpus": 1}
-    free = {name: capacity[name] - used[name] for name in capacity}
-    shared = {"reachable": True, "schedulable": True, "capacity": capacity, "used": used, "free": free}
-    return {"name": name, "group": group, **shared, "owners": {"alice": one, "bob": one}, **changes}
+    one = Amounts(1000, GIB, 0)
+    amounts = [Amounts(4000, 8 * GIB, 1), Amounts(2000, 2 * GIB, 0), Amounts(2000, 6 * GIB, 1)]
+    return replace(AgentView(name, *amounts, group, owners={"alice": one, "bob": one}), **changes)
 
 
 AGENTS = [
     listed_agent("a", "default"),
-    listed_agent("b", "default,gpu", free={"millicpus": 2000, "memory": 6 * GIB, "gpus": 0}),
+    listed_agent("b", "default,gpu", free=Amounts(2000, 6 * GIB, 0)),
     listed_agent("c", "gpu", schedulable=False),
     listed_agent("d", "gpu", reachable=False),
 ]
@@ -44,21 +44,21 @@ AGENTS = [
 
 def test_groups_have_what_an_owner_and_all_have_of_the_whole() -> None:
     default, gpu = list_groups(AGENTS, "alice")
-    assert (default["group"], default["agents"], gpu["group"], gpu["agents"]) == ("default", 2, "gpu", 3)
-    assert default["capacity"] == {"millicpus": 8000, "memory": 16 * GIB, "gpus": 2}
-    assert default["used"]["millicpus"] == 4000
-    assert default["own"] == {"millicpus": 2000, "memory": 2 * GIB, "gpus": 0}
+    assert (default.group, default.agents, gpu.group, gpu.agents) == ("default", 2, "gpu", 3)
+    assert default.capacity == Amounts(8000, 16 * GIB, 2)
+    assert default.used.millicpus == 4000
+    assert default.own == Amounts(2000, 2 * GIB, 0)
     # The lost agent adds nothing.
-    assert gpu["capacity"]["millicpus"] == 8000
-    assert list_groups(AGENTS, None)[0]["own"] is None
+    assert gpu.capacity.millicpus == 8000
+    assert list_groups(AGENTS, None)[0].own is None
 
 
 def test_what_an_owner_may_have_of_a_group_is_cut_by_the_quotas() -> None:
     """The quota leaves a CPU and no GPU; of memory, the group has less than the quota."""
-    [default, _gpu] = list_groups(AGENTS, "alice", {"millicpus": 1000, "memory": 99 * GIB, "gpus": 0})
-    assert default["own_most"] == {"millicpus": 3000, "memory": 16 * GIB, "gpus": 0}
-    assert list_groups(AGENTS, "alice")[0]["own_most"] == default["capacity"]
-    assert list_groups(AGENTS, None)[0]["own_most"] is None
+    [default, _gpu] = list_groups(AGENTS, "alice", Quota(millicpus=1000, memory=99 * GIB, gpus=0))
+    assert default.own_most == Amounts(3000, 16 * GIB, 0)
+    assert list_groups(AGENTS, "alice")[0].own_most == default.capacity
+    assert list_groups(AGENTS, None)[0].own_most is None
 
 
 USE = {"alice": Use(1, 2, 2000, 2 * GIB, 0), "bob": Use(1, 2, 2000, 2 * GIB, 0)}
@@ -77,7 +77,7 @@ USE = {"alice": Use(1, 2, 2000, 2 * GIB, 0), "bob": Use(1, 2, 2000, 2 * GIB, 0)}
     ],
 )
 def test_an_owner_may_still_have_what_is_free_and_what_the_quotas_leave(policy: Json, left: tuple[float, ...]) -> None:
-    assert tuple(available(parse_policy(policy), USE, AGENTS, "alice").values()) == left
+    assert available(parse_policy(policy), USE, AGENTS, "alice") == Amounts(*left)
 
 
 REPORT = {"name": "a", "capacity": {"millicpus": 4000, "memory": 16 * GIB}}

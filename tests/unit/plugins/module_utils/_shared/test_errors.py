@@ -6,19 +6,20 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import pytest
 
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.container_view import (
+    ContainerView,
+    limit_reached,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import (
     EngineError,
     InputError,
     LibraryError,
     escape_control,
     visible_lines,
-)
-from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import (
-    describe_container_exit,
-    limit_reached,
 )
 
 
@@ -40,10 +41,10 @@ def test_a_missing_library_names_the_python_and_the_command() -> None:
 
 
 def test_a_container_without_its_secrets_says_so() -> None:
-    container = {"hostname": "sub1", "agent": "node1", "state": "exited", "exit_code": 82}
+    container = ContainerView("sub1", "node1", "exited", exit_code=82)
     text = "sub1 on node1 ended: no secrets came after its start; run cluster_session.yml again to repair the session"
-    assert describe_container_exit(container) == text
-    assert limit_reached([{**container, "hostname": "main1"}]) == ""
+    assert container.end == text
+    assert limit_reached([replace(container, hostname="main1")]) == ""
 
 
 @pytest.mark.parametrize(

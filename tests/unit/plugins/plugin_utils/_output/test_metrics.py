@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,20 @@ from hypothesis import strategies as st
 from openmetrics import parsed
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.container_view import ContainerView
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Resources
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import GpuUse, Measured
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.usage import (
+    NO_AMOUNTS,
+    AgentView,
+    Amounts,
+)
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import (
+    RoleView,
+    SessionList,
+    SessionView,
+    StateChange,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import escape_control
 from ansible_collections.cluster.compute.plugins.plugin_utils._output.metrics import METRICS, PREFIX, metrics_text
 
@@ -26,35 +41,30 @@ NAMES = {PREFIX + metric.name for metrics in METRICS.values() for metric in metr
 MOST_SERIES = 30
 WAITING = ("giant", "dave", 20, 4, "8g", 0)
 
-AGENT: Json = {
-    "name": "node1",
-    "reachable": True,
-    "schedulable": False,
-    "capacity": {"millicpus": 16000, "memory": 1 << 36, "gpus": 2},
-    "used": {"millicpus": 1500, "memory": 1 << 31, "gpus": 0.5},
-    "measured": None,
-}
-SESSION: Json = {
-    "name": "train",
-    "owner": "alice",
-    "state": "RUNNING",
-    "size": 2,
-    "each": {"millicpus": 750, "memory": 1 << 30},
-    "gpus": 0.25,
-    "measured": {"millicpus": 333, "memory": 1000, "gpus": [{"percent": 40}, {"percent": None}]},
-    "containers": [{"state": "running"}, {"state": "exited"}],
-    "degraded": ["sub1"],
-    "unhealthy": ["app lab", "command"],
-    "history": [
-        {"time": 10.0, "before": "", "after": "PENDING"},
-        {"time": 60.0, "before": "PENDING", "after": "SCHEDULED"},
-        {"time": 61.0, "before": "SCHEDULED", "after": "PREPARING"},
-        {"time": 64.5, "before": "PREPARING", "after": "RUNNING"},
-        {"time": 90.0, "before": "RUNNING", "after": "RUNNING"},
-    ],
-    "time_left": 3600.5,
-    "created": 10.0,
-}
+AGENT = AgentView("node1", Amounts(16000, 1 << 36, 2), Amounts(1500, 1 << 31, 0.5), NO_AMOUNTS, schedulable=False)
+HISTORY = (
+    StateChange(10.0, "", "PENDING", ""),
+    StateChange(60.0, "PENDING", "SCHEDULED", ""),
+    StateChange(61.0, "SCHEDULED", "PREPARING", ""),
+    StateChange(64.5, "PREPARING", "RUNNING", ""),
+    StateChange(90.0, "RUNNING", "RUNNING", ""),
+)
+SESSION = SessionView(
+    id="uuid",
+    name="train",
+    owner="alice",
+    state="RUNNING",
+    size=2,
+    each=Resources(750, 1 << 30),
+    gpus=0.25,
+    measured=Measured(333, 1000, (GpuUse("x", 40), GpuUse("y", None))),
+    containers=(ContainerView("main1", "a", "running"), ContainerView("sub1", "a", "exited")),
+    degraded=("sub1",),
+    unhealthy=("app lab", "command"),
+    history=HISTORY,
+    time_left=3600.5,
+    created=10.0,
+)
 GOLDEN = """\
 # HELP cluster_compute_written_timestamp_seconds When the sessions and agents were read.
 # TYPE cluster_compute_written_timestamp_seconds gauge
@@ -69,17 +79,17 @@ cluster_compute_sessions{state="TERMINATING"} 0
 """
 
 
-def listed(*sessions: Json, agents: tuple[Json, ...] = (AGENT,), time: float = 100.0) -> Json:
-    return {"time": time, "sessions": list(sessions), "agents": list(agents)}
+def listed(*sessions: SessionView, agents: tuple[AgentView, ...] = (AGENT,), time: float = 100.0) -> SessionList:
+    return SessionList(time, sessions, agents)
 
 
-def values(document: Json) -> dict[str, list[float]]:
+def values(document: SessionList) -> dict[str, list[float]]:
     """The values of each metric without its prefix."""
     return {name.removeprefix(PREFIX): list(series.values()) for name, series in parsed(metrics_text(document)).items()}
 
 
 @pytest.fixture(scope="module")
-def few(tmp_path_factory: pytest.TempPathFactory) -> Json:
+def few(tmp_path_factory: pytest.TempPathFactory) -> SessionList:
     folder = tmp_path_factory.mktemp("few")
     return lists.listed(folder, lists.few_agents(), [*lists.FEW, WAITING], lifetime=36000)
 
@@ -112,16 +122,13 @@ def test_a_running_session() -> None:
 
 
 def test_the_amounts_of_roles_are_added_up() -> None:
-    roles = [
-        {"name": "main", "size": 1, "millicpus": 500, "memory": 1 << 30, "gpus": 0},
-        {"name": "worker", "size": 2, "millicpus": 2000, "memory": 2 << 30, "gpus": 1},
-    ]
-    found = values(listed({**SESSION, "size": 3, "roles": roles}))
+    roles = (RoleView(500, 1 << 30, 0, "main", 1), RoleView(2000, 2 << 30, 1, "worker", 2))
+    found = values(listed(replace(SESSION, size=3, roles=roles)))
     assert (found["session_cpus"], found["session_memory_bytes"], found["session_gpus"]) == ([4.5], [5 << 30], [2])
 
 
 def test_a_waiting_session_has_its_age_and_nothing_that_it_does_not_use() -> None:
-    waiting = {**SESSION, "state": "PENDING", "measured": None, "containers": [], "history": [], "time_left": None}
+    waiting = replace(SESSION, state="PENDING", measured=None, containers=(), history=(), time_left=None)
     found = values(listed(waiting))
     assert (found["session_waiting_seconds"], found["session_containers_running"]) == ([90.0], [0])
     absent = "launch_seconds lifetime_left_seconds cpus_used memory_used_bytes gpus_used containers_lacking failures"
@@ -129,24 +136,21 @@ def test_a_waiting_session_has_its_age_and_nothing_that_it_does_not_use() -> Non
 
 
 def test_a_session_that_is_placed_again_has_the_time_of_its_last_launch() -> None:
-    again = [
-        {"time": 70.0, "before": "PENDING", "after": "SCHEDULED"},
-        {"time": 78.0, "before": "PREPARING", "after": "RUNNING"},
-    ]
-    undone = {"time": 62.0, "before": "PREPARING", "after": "PENDING"}
-    history = [*SESSION["history"][:3], undone, *again]
-    assert values(listed({**SESSION, "history": history}))["session_launch_seconds"] == [8.0]
+    again = (StateChange(70.0, "PENDING", "SCHEDULED", ""), StateChange(78.0, "PREPARING", "RUNNING", ""))
+    undone = StateChange(62.0, "PREPARING", "PENDING", "")
+    history = (*HISTORY[:3], undone, *again)
+    assert values(listed(replace(SESSION, history=history)))["session_launch_seconds"] == [8.0]
 
 
 def test_a_session_that_has_ended_has_no_metrics() -> None:
-    found = values(listed({**SESSION, "state": "TERMINATED"}))
+    found = values(listed(replace(SESSION, state="TERMINATED")))
     assert not [name for name in found if name.startswith("session_")]
     assert found["sessions"] == [0] * 5
 
 
 def test_an_agent() -> None:
-    measured = {"millicpus": 1250, "memory": 99, "gpus": [{"percent": 100}, {"percent": 50}]}
-    found = values(listed(agents=({**AGENT, "measured": measured},)))
+    measured = Measured(1250, 99, (GpuUse("x", 100), GpuUse("y", 50)))
+    found = values(listed(agents=(replace(AGENT, measured=measured),)))
     assert {name: series for name, [*series] in found.items() if name.startswith("agent_")} == {
         "agent_up": [1],
         "agent_schedulable": [0],
@@ -160,11 +164,11 @@ def test_an_agent() -> None:
         "agent_gpus_allocated": [0.5],
         "agent_gpus_used": [1.5],
     }
-    lost = values(listed(agents=({**AGENT, "reachable": False},)))
+    lost = values(listed(agents=(replace(AGENT, reachable=False),)))
     assert (lost["agent_up"], "agent_cpus_used" in lost) == ([0], False)
 
 
-def test_the_list_of_a_store(few: Json) -> None:
+def test_the_list_of_a_store(few: SessionList) -> None:
     series = parsed(metrics_text(few))
     assert series[PREFIX + "sessions"][(("state", "RUNNING"),)] == 3
     assert series[PREFIX + "session_waiting_seconds"] == {(("owner", "dave"), ("session", "giant")): 9 * 3600 - 180}
@@ -173,10 +177,10 @@ def test_the_list_of_a_store(few: Json) -> None:
     assert series.keys() <= NAMES
 
 
-def test_a_session_has_few_series(few: Json) -> None:
+def test_a_session_has_few_series(few: SessionList) -> None:
     before, after = (
-        sum(map(len, parsed(metrics_text({**few, "sessions": sessions})).values()))
-        for sessions in (few["sessions"], few["sessions"][1:])
+        sum(map(len, parsed(metrics_text(replace(few, sessions=sessions))).values()))
+        for sessions in (few.sessions, few.sessions[1:])
     )
     assert 8 < before - after <= MOST_SERIES
     assert len(METRICS["session"]) <= MOST_SERIES
@@ -192,7 +196,7 @@ def test_labels_are_names_and_states_only() -> None:
     "name", ['a"} 1\n# EOF', "back\\slash", "line\nbreak", "\x1b]0;title\x07", "\u202eevil", "\ud800"]
 )
 def test_a_hostile_name_stays_inside_its_label(name: str) -> None:
-    text = metrics_text(listed({**SESSION, "name": name, "owner": name}, agents=({**AGENT, "name": name},)))
+    text = metrics_text(listed(replace(SESSION, name=name, owner=name), agents=(replace(AGENT, name=name),)))
     text.encode()
     series = parsed(text)
     assert series[PREFIX + "session_cpus"] == {
@@ -204,20 +208,20 @@ def test_a_hostile_name_stays_inside_its_label(name: str) -> None:
 @given(st.lists(st.text(st.characters(), max_size=20), min_size=2, max_size=2))
 def test_no_name_changes_the_number_of_series(names: list[str]) -> None:
     plain, spoiled = (
-        {name: len(series) for name, series in parsed(metrics_text(listed({**SESSION, **changed}))).items()}
-        for changed in ({}, dict(zip(("name", "owner"), names, strict=True)))
+        {name: len(series) for name, series in parsed(metrics_text(listed(replace(SESSION, **changed)))).items()}
+        for changed in ({}, {"name": names[0], "owner": names[1]})
     )
     assert plain == spoiled
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400, "1} 2", None, [1]])
 def test_what_is_no_number_is_left_out(value: Any) -> None:
-    found = values(listed({**SESSION, "time_left": value}))
+    found = values(listed(replace(SESSION, time_left=value)))
     assert "session_lifetime_left_seconds" not in found
 
 
 def test_two_sessions_with_the_same_name_are_one_series() -> None:
-    older = {**SESSION, "size": 7}
+    older = replace(SESSION, size=7)
     assert values(listed(older, SESSION))["session_containers"] == [2]
 
 

@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.container_view import ContainerView
 from ansible_collections.cluster.compute.plugins.plugin_utils._output.page import drawing
 
 
-def container(number: int, agent: str = "a", state: str = "running") -> Json:
-    return {"hostname": f"sub{number}" if number else "main1", "agent": agent, "state": state}
+def container(number: int, agent: str = "a", state: str = "running") -> ContainerView:
+    return ContainerView(f"sub{number}" if number else "main1", agent, state)
 
 
 def test_a_drawing_shows_what_does_not_run_first_if_there_are_many() -> None:

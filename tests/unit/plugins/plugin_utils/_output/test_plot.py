@@ -6,18 +6,12 @@
 
 from __future__ import annotations
 
-from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.usage import Amounts, Sample, SampledUse
 from ansible_collections.cluster.compute.plugins.plugin_utils._output.plot import plot
 
 
-def sample(moment: float, used: float = 1000, capacity: float = 4000) -> Json:
-    amounts = {"millicpus": used, "memory": 0, "gpus": 0}
-    return {
-        "time": moment,
-        "capacity": {"millicpus": capacity, "memory": 8, "gpus": 0},
-        "used": amounts,
-        "measured": {"millicpus": 500, "memory": 0, "gpu_percent": None},
-    }
+def sample(moment: float, used: float = 1000, capacity: float = 4000) -> Sample:
+    return Sample(moment, Amounts(capacity, 8, 0), Amounts(used, 0, 0), SampledUse(500, 0, None), 0, 0)
 
 
 def test_a_plot_has_a_line_for_each_resource_and_a_gap_where_no_sample_was_taken() -> None:

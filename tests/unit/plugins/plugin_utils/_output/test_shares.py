@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.usage import Amounts, OwnerView
 from ansible_collections.cluster.compute.plugins.plugin_utils._output.page import amount_bar, colors_of
 
 
@@ -21,7 +22,7 @@ def test_parts_of_a_bar_stand_one_after_the_other() -> None:
 
 
 def test_the_owners_with_the_most_have_a_color_of_their_own() -> None:
-    used = [{"owner": f"user{number:02}", "used": {"millicpus": number}} for number in range(12)]
-    colors = colors_of(used, {"millicpus": 100})
+    used = [OwnerView(f"user{number:02}", 0, 0, 0, Amounts(number, 0, 0)) for number in range(12)]
+    colors = colors_of(used, Amounts(100, 0, 0))
     assert next(iter(colors)) == "user11"
     assert [colors[f"user{number:02}"] for number in (11, 5, 4, 0)] == ["c0", "c6", "c7", "c7"]

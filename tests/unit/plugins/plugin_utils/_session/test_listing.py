@@ -15,6 +15,7 @@ from conducted import conducted, options_of
 from samples import exactly
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionView
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.files import write
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.holder import login
@@ -125,10 +126,12 @@ def test_a_month_of_another_form_is_refused_before_any_host_is_asked(month: Any)
 
 
 SHOWN: Json = {
+    "id": "uuid",
     "name": "train",
+    "owner": "alice",
     "state": "RUNNING",
-    "containers": [{"hostname": "main1", "state": "running"}],
-    "logs": [{"hostname": "sub1"}],
+    "containers": [{"hostname": "main1", "agent": "a", "state": "running"}],
+    "logs": [{"hostname": "sub1", "state": "ended", "text": ""}],
 }
 
 
@@ -137,7 +140,7 @@ def test_the_newest_session_of_a_name() -> None:
     play = conducted(
         {"report.collect": {"agent": {"name": "a"}}, "sessions.list_all": found}, "a", session_name="train"
     )
-    assert listing.newest_row(play)[0] == SHOWN
+    assert listing.newest_row(play)[0] == SessionView.from_json(SHOWN)
     [asked] = options_of(play, "sessions.list_all")
     assert (asked["name"], asked["ended"], asked["logs"]) == ("train", True, True)
 

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import html
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionList, SessionView
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import escape_control
 from ansible_collections.cluster.compute.plugins.plugin_utils._output.page import page_of
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.listing import sessions_page
@@ -55,13 +56,13 @@ class _Reader(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def few(tmp_path_factory: pytest.TempPathFactory) -> Json:
+def few(tmp_path_factory: pytest.TempPathFactory) -> SessionList:
     waiting = ("giant", "dave", 20, 4, "8g", 0)
     folder = tmp_path_factory.mktemp("few")
     return lists.listed(folder, lists.few_agents(), [*lists.FEW, waiting], lifetime=36000)
 
 
-def test_the_page_shows_what_is_free_and_who_has_it(few: Json) -> None:
+def test_the_page_shows_what_is_free_and_who_has_it(few: SessionList) -> None:
     text = _Reader(sessions_page(page_of(few))).text
     assert "CPUs11 free" in text
     assert "21 of 40 allocated, 7 in use, at most 7 free on one agent" in text
@@ -72,17 +73,17 @@ def test_the_page_shows_what_is_free_and_who_has_it(few: Json) -> None:
     assert "node3 defaultup, takes no new sessions" in text
 
 
-def test_a_waiting_session_has_its_turn_and_its_reason(few: Json) -> None:
+def test_a_waiting_session_has_its_turn_and_its_reason(few: SessionList) -> None:
     text = _Reader(sessions_page(page_of(few))).text
     assert "1giantdave20 × 4 CPUs, 8gpriority 10" in text
     assert "no host can hold this as they are: largest free when empty node1: needs 80 CPUs, 16 free" in text
-    [waiting] = [session for session in few["sessions"] if session["state"] == "PENDING"]
-    expected = {**few, "sessions": [{**waiting, "reason": "no room; it starts by 18:30"}]}
+    [waiting] = [session for session in few.sessions if session.waits]
+    expected = replace(few, sessions=(replace(waiting, reason="no room; it starts by 18:30"),))
     assert re.search(r"Starts byReason1giant.*\d18:30no room", _Reader(sessions_page(page_of(expected))).text)
 
 
 def test_the_page_of_nothing() -> None:
-    nothing: Json = {"time": lists.NOW, "sessions": [], "agents": [], "owners": [], "groups": [], "samples": []}
+    nothing = SessionList(time=lists.NOW)
     text = _Reader(sessions_page(page_of(nothing))).text
     assert "0 sessions" in text
     for sentence in (
@@ -95,7 +96,7 @@ def test_the_page_of_nothing() -> None:
     assert "Each pass of schedule.yml takes one." in text
 
 
-def test_no_text_of_a_session_becomes_an_element(few: Json) -> None:
+def test_no_text_of_a_session_becomes_an_element(few: SessionList) -> None:
     """Names are checked at input; a store and labels that others wrote are not."""
     before = sorted(tag for tag, _attributes in _Reader(sessions_page(page_of(few))).elements)
     spoiled = _spoiled(few)
@@ -107,31 +108,32 @@ def test_no_text_of_a_session_becomes_an_element(few: Json) -> None:
     assert not [name for _tag, attributes in reader.elements for name in attributes if name.startswith("on")]
 
 
-def _spoiled(value: Json) -> Json:
-    """The document with a hostile end of every text that a user or a container can choose."""
-    document: Json = {**value}
-    document["sessions"] = [_spoiled_session(session) for session in value["sessions"]]
-    document["owners"] = [{**owner, "owner": owner["owner"] + HOSTILE} for owner in value["owners"]]
-    document["agents"] = [
-        {
-            **agent,
-            **{key: agent[key] + HOSTILE for key in ("name", "group", "reason")},
-            "owners": {owner + HOSTILE: used for owner, used in agent["owners"].items()},
-        }
-        for agent in value["agents"]
-    ]
-    return document
+def _spoiled(value: SessionList) -> SessionList:
+    """The list with a hostile end of every text that a user or a container can choose."""
+    return replace(
+        value,
+        sessions=tuple(map(_spoiled_session, value.sessions)),
+        owners=tuple(replace(one, owner=one.owner + HOSTILE) for one in value.owners),
+        agents=tuple(
+            replace(
+                agent,
+                **{key: getattr(agent, key) + HOSTILE for key in ("name", "group", "reason")},
+                owners={owner + HOSTILE: used for owner, used in agent.owners.items()},
+            )
+            for agent in value.agents
+        ),
+    )
 
 
-def _spoiled_session(session: Json) -> Json:
-    texts = {key: session[key] + HOSTILE for key in ("name", "owner", "image", "reason", "mode", "group")}
-    containers = [
-        {**one, "hostname": one["hostname"] + HOSTILE, "agent": one["agent"] + HOSTILE} for one in session["containers"]
-    ]
-    return {**session, **texts, "containers": containers}
+def _spoiled_session(session: SessionView) -> SessionView:
+    texts = {key: getattr(session, key) + HOSTILE for key in ("name", "owner", "image", "reason", "mode", "group")}
+    containers = tuple(
+        replace(one, hostname=one.hostname + HOSTILE, agent=one.agent + HOSTILE) for one in session.containers
+    )
+    return replace(session, **texts, containers=containers)
 
 
-def test_the_policy_allows_this_style_and_this_script_alone(few: Json) -> None:
+def test_the_policy_allows_this_style_and_this_script_alone(few: SessionList) -> None:
     page = sessions_page(page_of(few))
     [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
     texts = [(FILES / name).read_bytes() for name in ("sessions.css", "sessions.js")]
@@ -147,10 +149,10 @@ def test_the_policy_allows_this_style_and_this_script_alone(few: Json) -> None:
 
 @settings(max_examples=settings().max_examples // TEXTS)
 @given(st.lists(st.text(min_size=1), min_size=TEXTS, max_size=TEXTS))
-def test_a_text_comes_back_as_text(few: Json, texts: list[str]) -> None:
-    [waiting] = [session for session in few["sessions"] if session["state"] == "PENDING"]
-    changed = [{**waiting, "name": text, "owner": text} for text in texts]
-    reader = _Reader(sessions_page(page_of({**few, "sessions": changed})))
+def test_a_text_comes_back_as_text(few: SessionList, texts: list[str]) -> None:
+    [waiting] = [session for session in few.sessions if session.waits]
+    changed = tuple(replace(waiting, name=text, owner=text) for text in texts)
+    reader = _Reader(sessions_page(page_of(replace(few, sessions=changed))))
     shown = [attributes["data-owner"] for tag, attributes in reader.elements if "data-row" in attributes]
     assert shown == [escape_control(text) for text in texts]
     assert [text for text in texts if escape_control(text) not in reader.text] == []

@@ -18,6 +18,7 @@ from samples import decision, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import SESSION_DIRS
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionView
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, SessionError
 from ansible_collections.cluster.compute.plugins.plugin_utils._client.request_cache import KeptRequests
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.holder import login
@@ -50,7 +51,8 @@ def identity(name: str) -> str:
 
 
 def waiting(name: str, state: str = "PENDING") -> Json:
-    return {"id": identity(name), "name": name, "state": state, "request": request(name=name).to_json()}
+    asked = request(name=name)
+    return {"id": identity(name), "name": name, "owner": asked.owner, "state": state, "request": asked.to_json()}
 
 
 def keep(*names: str) -> None:
@@ -206,7 +208,9 @@ def test_another_pass_that_is_in_progress_is_left_to_it(monkeypatch: pytest.Monk
 
 def test_a_repair_that_fails_is_shown_and_fails_no_pass(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     play = passing(monkeypatch, "sick")
-    monkeypatch.setattr(queue, "sessions_to_repair", lambda _sessions: [waiting("sick", "RUNNING")])
+    monkeypatch.setattr(
+        queue, "sessions_to_repair", lambda _sessions: [SessionView.from_json(waiting("sick", "RUNNING"))]
+    )
     make_pass(play)
     assert "Session sick was not repaired: Session sick was not launched: why." in play.lines
 
@@ -238,7 +242,9 @@ def test_a_changed_request_of_a_waiting_session_is_a_failure_of_the_pass(monkeyp
 
 def test_a_pass_does_not_repair_what_this_controller_has_not_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     play = passing(monkeypatch)
-    monkeypatch.setattr(queue, "sessions_to_repair", lambda _sessions: [waiting("sick", "RUNNING")])
+    monkeypatch.setattr(
+        queue, "sessions_to_repair", lambda _sessions: [SessionView.from_json(waiting("sick", "RUNNING"))]
+    )
     forget("sick", "late", "later")
     assert make_pass(play) is False
     assert (play.launches, play.lines[0].startswith(LEFT_ALONE % "sick")) == ([], True)
@@ -368,9 +374,9 @@ def test_a_pass_that_ends_many_sessions_asks_only_the_agents_again_that_hold_the
 
     ids = [ROW["id"][:-1] + name for name in "bcd"]
     over = [
-        {**OVER, "id": one, "name": one[-1], "containers": [{"agent": one[-1]}], "on_failure": "keep"} for one in ids
+        {**OVER, "id": one, "name": one[-1], "agents": [one[-1]], "containers": [], "on_failure": "keep"} for one in ids
     ]
-    monkeypatch.setattr(queue, "finished_sessions", lambda _sessions: over)
+    monkeypatch.setattr(queue, "finished_sessions", lambda _sessions: [SessionView.from_json(one) for one in over])
     monkeypatch.setattr(queue, "sessions_to_repair", lambda _sessions: [])
     script = {"sessions.list_all": {"sessions": over}, "session.record": record, "containers": ends}
     play = passing(monkeypatch, names="abcd", **script)

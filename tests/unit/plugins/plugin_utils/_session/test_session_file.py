@@ -16,6 +16,7 @@ from conducted import conducted
 from samples import SESSION, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionView
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils._client.request_cache import KeptRequests
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.holder import login
@@ -26,6 +27,11 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._session.session_f
 )
 
 COMMAND = 'echo \'{{ lookup("pipe", "id") }}\'\npython train.py\n'
+
+
+def stored(document: Json | None) -> SessionView:
+    """A session of the store with this request."""
+    return SessionView(SESSION, "train", "alice", "PENDING", request=document)
 
 
 def answered(hidden: tuple[str, ...] = (), **variables: Any) -> Json:
@@ -110,9 +116,9 @@ def test_other_requests_are_refused(answer: Json, message: str) -> None:
     ids=str,
 )
 def test_a_request_of_the_store_without_what_a_request_has_does_not_stop_the_others(change: dict[str, Any]) -> None:
-    good = {"id": SESSION, "request": request().to_json()}
-    found, refused = checked_sessions([{**good, "request": {**good["request"], **change}}, {}, good], "head1")
-    assert [one["request"] for one in found] == [good["request"]]
+    sessions = [stored({**request().to_json(), **change}), stored(None), stored(request().to_json())]
+    found, refused = checked_sessions(sessions, "head1")
+    assert [one.request for one in found] == [request()]
     assert [message.startswith("The request of head1 is refused: ") for message in refused] == [True, True]
 
 
@@ -133,7 +139,7 @@ def test_a_request_of_the_store_without_what_a_request_has_does_not_stop_the_oth
 )
 def test_roles_of_the_store_follow_the_rules_of_a_request(rank: int, change: dict[str, Any]) -> None:
     document = json.loads(json.dumps(request(roles=[{"name": "ps", "size": 2}]).to_json()))
-    assert checked_sessions([{"request": document}], "head1")[1] == []
+    assert checked_sessions([stored(document)], "head1")[1] == []
     document["roles"][rank].update(change)
-    [message] = checked_sessions([{"request": document}], "head1")[1]
+    [message] = checked_sessions([stored(document)], "head1")[1]
     assert message.startswith("The request of head1 is refused: ")

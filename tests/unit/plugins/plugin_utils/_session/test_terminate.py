@@ -117,7 +117,7 @@ def test_a_command_does_not_wait_again_for_networks_that_an_earlier_one_has_left
 
 @pytest.mark.parametrize("many", [True, False])
 def test_several_sessions_end_only_if_that_is_meant(many: bool) -> None:
-    names = [{"name": "sweep-1"}, {"name": "sweep-2"}, {"name": "other"}]
+    names = [{**ROW, "name": name} for name in ("sweep-1", "sweep-2", "other")]
     play = ending(**{"sessions.list_all": {"sessions": names}})
     if not many:
         with pytest.raises(StateError, match="sweep-1, sweep-2"):
@@ -136,14 +136,14 @@ def reported(play: Any) -> str:
 def test_the_end_of_many_sessions_asks_the_agents_once_and_then_those_of_the_play_that_hold_them(
     agents: str, asked: str
 ) -> None:
-    names = [{"name": f"sweep-{agent}", "containers": [{"agent": agent}]} for agent in agents]
+    names = [{**ROW, "name": f"sweep-{agent}", "agents": [agent]} for agent in agents]
     play = ending(**{"sessions.list_all": {"sessions": names}, "containers": {"changed": False}})
     assert len(terminate_matching(play, "sweep-*", many=True)) == 3
     assert reported(play) == "abc" + asked
 
 
 def test_an_agent_that_has_seen_the_network_of_an_ended_session_is_asked_again() -> None:
-    names = [{"name": "sweep-1", "containers": []}, {"name": "sweep-2", "containers": []}]
+    names = [{**ROW, "name": "sweep-1"}, {**ROW, "name": "sweep-2"}]
     answers = [{"changed": False, "left_networks": ["n"]}, *[{"changed": False}] * 5]
     play = ending(**{"sessions.list_all": {"sessions": names}, "containers": lambda _host, _args: answers.pop(0)})
     terminate_matching(play, "sweep-*", many=True)

@@ -11,6 +11,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.batc
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import Engine, UnreachableError
 from ansible_collections.cluster.compute.plugins.module_utils._agent.report import with_batch
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.container_view import BatchStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.batch_result import (
     BatchResult,
@@ -55,4 +56,4 @@ def test_what_is_no_exit_code_is_a_failure(text: bytes) -> None:
     ended = parse_exit(text)
     assert ended["exit_code"] == UNREADABLE
     reason = "the command has ended, but the file with the exit code does not hold a number"
-    assert batch_result([{**ended, "dead": []}], "keep") == BatchResult("FAILURE", reason)
+    assert batch_result([BatchStatus.from_json(ended)], "keep") == BatchResult("FAILURE", reason)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from samples import PUBLIC_KEY, SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.container_view import BatchStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 
@@ -273,12 +274,13 @@ def test_a_result_of_any_depth_has_no_control_characters() -> None:
 
 def test_an_answer_about_a_command_and_its_log_has_every_part() -> None:
     dead = {"hostname": "main1", "agent": "a", "state": "exited", "exit_code": 1, "oom_killed": False}
-    assert validation.status({"exit_code": None, "dead": [dead]}, "a")["dead"] == [dead]
+    status = validation.arrived(BatchStatus, {"exit_code": None, "dead": [dead]}, "answer", "a")
+    assert [one.to_json() for one in status.dead] == [{**dead, "address": "", "rank": 0, "id": ""}]
     log = {"hostname": "main1", "state": "running", "text": "x"}
     assert validation.logs({"logs": [log]}, "a") == [log]
     for refused in ({"dead": [{"hostname": "main1"}]}, {"exit_code": "0"}):
         with pytest.raises(ComputeError, match=r"^The answer of a is refused: "):
-            validation.status(refused, "a")
+            validation.arrived(BatchStatus, refused, "answer", "a")
     with pytest.raises(ComputeError, match=r"^The answer of a is refused: "):
         validation.logs({"logs": [{"text": "x"}]}, "a")
 

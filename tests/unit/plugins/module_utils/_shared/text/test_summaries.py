@@ -12,6 +12,7 @@ from samples import SESSION, decision, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import App, Plan, Port
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.step_documents import ContainerLog
 from ansible_collections.cluster.compute.plugins.module_utils._shared.names import local_port
 from ansible_collections.cluster.compute.plugins.module_utils._shared.text.summaries import (
     logs_view,
@@ -187,7 +188,9 @@ def test_the_report_of_a_termination(state: str, check: bool, expected: str) -> 
 
 
 def test_logs_come_in_rank_order() -> None:
-    logs = [{"hostname": name, "text": text} for name, text in [("sub10", "z\n"), ("main1", "a\nb\nc\n"), ("sub9", "")]]
+    logs = [
+        ContainerLog(name, "running", text) for name, text in [("sub10", "z\n"), ("main1", "a\nb\nc\n"), ("sub9", "")]
+    ]
     assert logs_view(logs, tail=2) == ["main1: b", "main1: c", "sub9: (nothing)", "sub10: z"]
     assert logs_view(logs, ["sub10"]) == ["sub10: z"]
 
@@ -202,5 +205,5 @@ def test_a_session_with_roles_says_what_each_has() -> None:
 
 
 def test_logs_of_roles_are_in_the_order_of_their_names() -> None:
-    logs = [{"hostname": name, "text": "x"} for name in ("worker10", "ps1", "worker9", "main1")]
+    logs = [ContainerLog(name, "running", "x") for name in ("worker10", "ps1", "worker9", "main1")]
     assert [line.split(":")[0] for line in logs_view(logs)] == ["main1", "ps1", "worker9", "worker10"]
