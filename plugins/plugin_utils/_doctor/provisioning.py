@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from ...module_utils._shared.codec import Json
@@ -23,31 +24,43 @@ REDHAT_ENGINES: Dict[str, Tuple[str, ...]] = {
 }
 
 
-def role_settings(host: str, address: str, options: Json, facts: Json, groups: Mapping[str, Sequence[str]]) -> Json:
+@dataclass(frozen=True)
+class AgentVariables:
+    """Variables of the role, without their prefix. One that is None has a default that depends on the host or the inventory."""
+
+    docker_host: str = ""
+    state_dir: str = ""
+    swarm_manager: bool = False
+    swarm_address: str = ""
+    become: bool | None = None
+    swarm: bool | None = None
+
+
+def role_settings(
+    host: str, address: str, given: AgentVariables, facts: Json, groups: Mapping[str, Sequence[str]]
+) -> Json:
     """The settings of a host.
 
-    ``options`` are the role's variables without their prefix, ``facts`` are Ansible's facts of the host, ``groups`` are the
-    groups of the inventory. ``address`` is where Ansible reaches the host.
+    ``facts`` are Ansible's facts of the host, ``groups`` are the groups of the inventory. ``address`` is where Ansible reaches the
+    host.
     """
-    if ":" in str(options.get("swarm_address") or ""):
+    if ":" in given.swarm_address:
         rule = "must be an IPv4 address of the host: the networks of sessions over several agents need it"
-        raise InputError("agent_swarm_address", options["swarm_address"], rule)
+        raise InputError("agent_swarm_address", given.swarm_address, rule)
     agents, heads = list(groups.get("agents") or [host]), list(groups.get("head") or ())
     head = next((name for name in heads if name in agents), agents[0])
-    become, swarm = options.get("become"), options.get("swarm")
-    docker_host = options.get("docker_host")
     return {
         "name": host,
         "agents": agents,
         "head": head,
         "is_head": host == (heads or agents)[0],
-        "become": facts.get("effective_user_id") != 0 if become is None else become,
+        "become": facts.get("effective_user_id") != 0 if given.become is None else given.become,
         # Without an address: what the modules use too, DOCKER_HOST of the host or the usual socket, whatever context is selected.
-        "docker": ["docker", "--host", docker_host] if docker_host else ["docker", "--context", "default"],
-        "state_dir": options.get("state_dir") or STATE_DIR,
-        "swarm": len(agents) > 1 if swarm is None else swarm,
-        "swarm_manager": bool(options.get("swarm_manager")),
-        "swarm_addresses": [text for text in (options.get("swarm_address"), address) if text],
+        "docker": ["docker", "--host", given.docker_host] if given.docker_host else ["docker", "--context", "default"],
+        "state_dir": given.state_dir or STATE_DIR,
+        "swarm": len(agents) > 1 if given.swarm is None else given.swarm,
+        "swarm_manager": given.swarm_manager,
+        "swarm_addresses": [text for text in (given.swarm_address, address) if text],
         "engine_packages": list(debian_engine_packages(facts)) if facts.get("os_family") == "Debian" else [],
         "engine_packages_to_remove": engine_packages_to_remove(facts),
         "engine_choices": [{"name": name, "packages": list(parts)} for name, parts in REDHAT_ENGINES.items()],

@@ -21,7 +21,7 @@ from ...module_utils._shared.planning.swarm_plan import plan_leave as plan_swarm
 from ...module_utils._shared.planning.variable import COMMIT
 from ...module_utils._steps.step import Step
 from ...module_utils._worker.module import at_least
-from .._doctor.provisioning import role_settings
+from .._doctor.provisioning import AgentVariables, role_settings
 from .._hosts.action import Controller
 from .._variables.known_names_check import check_command
 from .image_distribution import plan_reference_image
@@ -45,10 +45,9 @@ def settings_of_agent(
     at_least({"agent_engine_timeout": engine_timeout}, agent_engine_timeout=1)
     host = str(place.variables["inventory_hostname"])
     address = str(place.action._templar.template(place.variables.get("ansible_host") or host))
-    given = {"docker_host": docker_host, "state_dir": state_dir, "swarm_manager": swarm_manager}
-    options = {**given, "swarm_address": swarm_address, "become": become, "swarm": swarm}
+    given = AgentVariables(docker_host, state_dir, swarm_manager, swarm_address or "", become, swarm)
     facts, groups = place.variables.get("ansible_facts") or {}, place.variables.get("groups") or {}
-    return role_settings(host, address, options, facts, groups)
+    return role_settings(host, address, given, facts, groups)
 
 
 def plan_join(_place: Controller, memberships: Sequence[Json], managers: Sequence[str] = (), head: str = "") -> Json:

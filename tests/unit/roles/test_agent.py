@@ -14,7 +14,7 @@ import yaml
 from expressions import ROLES, evaluated, rendered
 from warm_playbook import run_of_checkout
 
-from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.provisioning import role_settings
+from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.provisioning import AgentVariables, role_settings
 
 LOGS = "3614fdf3-0e04-4a4b-9d5c-1f7c0a8e6b11"
 REFERENCE = "cluster-compute/reference:1"
@@ -25,7 +25,7 @@ REFERENCE = "cluster-compute/reference:1"
     [(["docker", "docker-ce"], "docker-ce"), (["moby-engine"], "moby-engine"), (["docker"], "docker"), ([], "")],
 )
 def test_red_hat_installs_the_first_engine_that_is_offered(offered: list[str], first: str) -> None:
-    settings = role_settings("a", "192.0.2.1", {}, {"os_family": "RedHat"}, {})
+    settings = role_settings("a", "192.0.2.1", AgentVariables(), {"os_family": "RedHat"}, {})
     given = {"__agent": settings, "__agent_offered": {"stdout_lines": offered}}
     assert rendered("agent", "__agent_engine_packages", **given)[:1] == ([first] if first else [])
 

@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils._doctor.provisioning import (
+    AgentVariables,
     debian_engine_packages,
     role_settings,
 )
@@ -44,7 +45,7 @@ def settings(
     host: str = "a1", facts: dict[str, Any] = ROOT, groups: dict[str, list[str]] | None = None, **options: Any
 ) -> dict[str, Any]:
     three = {"agents": ["a1", "a2", "a3"]}
-    return role_settings(host, "192.0.2.1", options, facts, three if groups is None else groups)
+    return role_settings(host, "192.0.2.1", AgentVariables(**options), facts, three if groups is None else groups)
 
 
 def test_the_swarm_has_addresses_of_ipv4() -> None:
