@@ -16,6 +16,7 @@ from typing import Mapping, Sequence
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.units import show_seconds
 from .._hosts.files import DIRECTORY, replace
+from .._settings.agent_checks import AgentChecks
 from .session_dir import base_of
 
 # A session's name never begins with a dot.
@@ -44,8 +45,8 @@ def write_last_check(base: str, agents: Mapping[str, str], unfit: Mapping[str, s
     return ""
 
 
-def read_last_check(base: str, agents: Mapping[str, str], age: float) -> Json | None:
-    """The kept result as ``unfit``, ``unguarded`` and its ``age`` for people; None if there is none that counts."""
+def read_last_check(base: str, agents: Mapping[str, str], age: float) -> AgentChecks | None:
+    """The kept result, with its age for people; None if there is none that counts."""
     document = _document(os.path.join(base_of(base), NAME))
     expected = {"agents": dict, "unfit": dict, "unguarded": list, "time": float}
     if not all(isinstance(document.get(key), kind) for key, kind in expected.items()):
@@ -56,7 +57,7 @@ def read_last_check(base: str, agents: Mapping[str, str], age: float) -> Json | 
         return None
     unfit = {name: str(reason) for name, reason in document["unfit"].items() if name in agents}
     unguarded = [name for name in agents if name in document["unguarded"]]
-    return {"unfit": unfit, "unguarded": unguarded, "age": show_seconds(max(0.0, spent))}
+    return AgentChecks(unfit, unguarded, show_seconds(max(0.0, spent)))
 
 
 def _document(path: str) -> Json:

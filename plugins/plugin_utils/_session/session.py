@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import List, Mapping, Sequence
 
 from ...module_utils._shared.codec import Json
@@ -21,6 +21,7 @@ from ...module_utils._shared.planning.variable import RESTART, SCHEDULE, TERMINA
 from ...module_utils._shared.text.summaries import plan_to_read
 from .._client.session_dir import DOCUMENT, Artifacts
 from .._hosts.conductor import Play
+from .._settings.agent_checks import AgentChecks
 from .._variables.request_export import variables_of
 from .._variables.request_variables import LaunchVariables, checked_settings, launch_variables
 from .apps import restart_apps
@@ -38,7 +39,7 @@ _BARE = "Not an agent yet: %s. The launch sets this up first; only then is there
 _ENDS = "must not be a session with session_on_failure: terminate, which ends when a container stops"
 
 
-def launch_session(play: Play, *, prepares: bool, checks: Json) -> Json:
+def launch_session(play: Play, *, prepares: bool, checks: AgentChecks) -> Json:
     """Launch the sessions of the variables, repair them, or find that nothing is missing.
 
     With ``prepares``, nothing is launched while the playbook has something to prepare: the result has C(unprepared) then. ``checks``
@@ -107,25 +108,24 @@ def _to_prepare(play: Play, found: LaunchVariables, request: Request, reports: R
         "provision": [host for host, lacking in lacks.items() if "agent" in lacking],
         "environment": catalogue.built_by(request.image) if any(lacks.values()) and not has_image else "",
         "preflight": found.settings.preflight and not play.check,
-        "last_check": found.last_check,
+        "last_check": asdict(found.last_check) if found.last_check else None,
     }
 
 
-def _unfit(play: Play, checks: Json) -> Json:
+def _unfit(play: Play, checks: AgentChecks) -> Mapping[str, str]:
     """The reason for each agent that failed a check. Names these agents, and those whose containers reach overlays.
 
     The latter are not avoided: the rules need root, which not every inventory has. Raises ComputeError if no agent is left.
     """
-    unfit: Json = {str(agent): str(reason) for agent, reason in (checks.get("unfit") or {}).items()}
-    when = f" (checked {checks['age']} ago)" if checks.get("age") else ""
-    for agent, reason in sorted(unfit.items()):
+    when = f" (checked {checks.age} ago)" if checks.age else ""
+    for agent, reason in sorted(checks.unfit.items()):
         play.say(escape_control(f"{agent} is avoided{when}: {reason}"))
-    if checks.get("unguarded"):
-        play.say(escape_control(UNGUARDED % ", ".join(checks["unguarded"])))
-    if unfit and not set(play.names) - set(unfit):
-        reason = next(iter(unfit.values()))
+    if checks.unguarded:
+        play.say(escape_control(UNGUARDED % ", ".join(checks.unguarded)))
+    if checks.unfit and not set(play.names) - set(checks.unfit):
+        reason = next(iter(checks.unfit.values()))
         raise ComputeError(f"No agent passes the check: {reason}; check_agents.yml shows all findings and remedies.")
-    return unfit
+    return checks.unfit
 
 
 def _planned(play: Play, launched: List[LaunchResult]) -> Json:

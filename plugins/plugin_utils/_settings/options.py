@@ -29,6 +29,7 @@ from ...module_utils._shared.planning.variable import (
     TERMINATE,
     Variable,
 )
+from .agent_checks import check_checks
 from .settings import read_by
 
 # About the command line, and about what the playbook does before the action.
@@ -107,14 +108,6 @@ class Options:
         return renamed
 
 
-def _check_checks(variable: str, value: Any) -> Json:
-    if not isinstance(value, Mapping) or not isinstance(value.get("unfit", {}), Mapping):
-        raise InputError(
-            variable, value, "must be the result of a check of agents, with the reason for each agent in unfit"
-        )
-    return dict(value)
-
-
 _STATES = ("present", "absent", "restarted")
 _STATE = Variable(
     "state",
@@ -142,7 +135,7 @@ _CHECKS = Variable(
     {},
     "The result of M(cluster.compute.agent_check_info), or RV(last_check). C(unfit) has the reason for each agent that gets no "
     "container of a new session. The launch fails if no agent is left.",
-    _check_checks,
+    check_checks,
     prefix="",
 )
 _BUILD = Variable(

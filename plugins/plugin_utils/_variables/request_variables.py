@@ -31,6 +31,7 @@ from .._client.shell import Shell
 from .._hosts.action import ComputeAction
 from .._hosts.holder import login
 from .._hosts.ssh_route import addresses
+from .._settings.agent_checks import AgentChecks
 from .._settings.playbook_settings import resolved_settings
 from .._settings.session_files import extra_files
 from .._settings.settings import Settings, check_variables, read_by, with_preset
@@ -50,7 +51,7 @@ class LaunchVariables:
     settings: Settings
     requests: Sequence[Request]
     origins: Mapping[str, str]
-    last_check: Json | None
+    last_check: AgentChecks | None
 
 
 def checked_settings(action: ComputeAction, task_vars: Json, playbook: str) -> Settings:
@@ -290,7 +291,7 @@ def _chosen_group(values: Json, groups: List[str]) -> Any:
     return given
 
 
-def _last_check(action: ComputeAction, settings: Settings, task_vars: Json) -> Json | None:
+def _last_check(action: ComputeAction, settings: Settings, task_vars: Json) -> AgentChecks | None:
     """The last check of these agents, for a launch with a preflight; None without, or if it is missing or too old."""
     if not settings.preflight:
         return None

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.plugin_utils._client import last_check
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.agent_checks import AgentChecks
 
 AGENTS = {"agent1": "192.0.2.1", "agent2": "192.0.2.2"}
 UNFIT = {"agent2": "swarm on agent2: in no Swarm"}
@@ -25,16 +26,12 @@ def test_it_is_kept_privately_and_read_again(tmp_path: Path) -> None:
     assert last_check.write_last_check(str(base), AGENTS, UNFIT, UNGUARDED) == ""
     assert (base / last_check.NAME).stat().st_mode & 0o777 == 0o600
     assert [path.name for path in base.iterdir()] == [last_check.NAME]
-    assert last_check.read_last_check(str(base), AGENTS, 60) == {"unfit": UNFIT, "unguarded": UNGUARDED, "age": "0 s"}
+    assert last_check.read_last_check(str(base), AGENTS, 60) == AgentChecks(UNFIT, UNGUARDED, "0 s")
 
 
 def test_it_counts_for_some_of_the_agents(tmp_path: Path) -> None:
     last_check.write_last_check(str(tmp_path), AGENTS, UNFIT, UNGUARDED)
-    assert last_check.read_last_check(str(tmp_path), {"agent1": "192.0.2.1"}, 60) == {
-        "unfit": {},
-        "unguarded": UNGUARDED,
-        "age": "0 s",
-    }
+    assert last_check.read_last_check(str(tmp_path), {"agent1": "192.0.2.1"}, 60) == AgentChecks({}, UNGUARDED, "0 s")
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.conductor i
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import session
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import Launch, LaunchSpec
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.session import launch_session, terminate_session
+from ansible_collections.cluster.compute.plugins.plugin_utils._settings.agent_checks import AgentChecks
 from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import Settings
 from ansible_collections.cluster.compute.plugins.plugin_utils._variables.request_variables import LaunchVariables
 
@@ -60,7 +61,7 @@ def presented(
     monkeypatch: pytest.MonkeyPatch,
     hosts: str,
     settings: Settings,
-    checks: Json | None = None,
+    checks: AgentChecks | None = None,
     *,
     prepares: bool = True,
     check: bool = False,
@@ -69,7 +70,7 @@ def presented(
     asked = LaunchVariables(settings, [request(image=IMAGE)], {}, None)
     monkeypatch.setattr(session, "launch_variables", lambda *_arguments: asked)
     play = conducted({"report.collect": lambda host, _args: _answer(host)}, *hosts, check=check)
-    result = launch_session(play, prepares=prepares, checks=checks or {})
+    result = launch_session(play, prepares=prepares, checks=checks or AgentChecks())
     return result, play.said + play.lines
 
 
@@ -135,7 +136,7 @@ def test_the_next_session_asks_only_the_agents_again_that_the_last_one_has_chang
     monkeypatch: pytest.MonkeyPatch, launched: list[Any]
 ) -> None:
     play = play_of(monkeypatch, THREE[:2])
-    launch_session(play, prepares=False, checks={})
+    launch_session(play, prepares=False, checks=AgentChecks())
     assert (len(launched), [host for host, _name, _args in play.asked]) == (2, [*"abc", "b"])
 
 
@@ -150,24 +151,24 @@ def test_check_mode_counts_the_sessions_before(check: bool, before: list[int], m
         return SimpleNamespace(placed=placed, changed=True, note_in=lambda _reports: None)
 
     monkeypatch.setattr(session, "launch", launch)
-    launch_session(play_of(monkeypatch, THREE, check=check), prepares=False, checks={})
+    launch_session(play_of(monkeypatch, THREE, check=check), prepares=False, checks=AgentChecks())
     assert asked == [THREE[:number] for number in before]
 
 
-@pytest.mark.parametrize(("age", "when"), [({}, ""), ({"age": "12 min"}, " (checked 12 min ago)")])
+@pytest.mark.parametrize(("age", "when"), [("", ""), ("12 min", " (checked 12 min ago)")])
 def test_each_agent_that_a_launch_avoids_has_a_line(
-    age: Json, when: str, monkeypatch: pytest.MonkeyPatch, launched: list[Any]
+    age: str, when: str, monkeypatch: pytest.MonkeyPatch, launched: list[Any]
 ) -> None:
-    checks = {"unfit": {"b": "no clock", "a": "no Swarm"}, "unguarded": ["c"], **age}
+    checks = AgentChecks({"b": "no clock", "a": "no Swarm"}, ["c"], age)
     _result, said = presented(monkeypatch, "abc", PROVISIONS, checks, prepares=False)
     assert said[:2] == [f"a is avoided{when}: no Swarm", f"b is avoided{when}: no clock"]
     assert said[2].startswith("c: the rules are missing that keep containers from sending frames into overlay networks")
-    assert launched == [checks["unfit"]]
+    assert launched == [checks.unfit]
 
 
 def test_a_launch_fails_if_no_agent_passes_the_check(monkeypatch: pytest.MonkeyPatch, launched: list[Any]) -> None:
     with pytest.raises(ComputeError, match=r"^No agent passes the check: no clock; check_agents\.yml shows all"):
-        presented(monkeypatch, "ab", PROVISIONS, {"unfit": {"b": "no clock", "a": "no Swarm"}}, prepares=False)
+        presented(monkeypatch, "ab", PROVISIONS, AgentChecks({"b": "no clock", "a": "no Swarm"}), prepares=False)
     assert launched == []
 
 
@@ -190,7 +191,7 @@ def test_the_difference_says_where_each_value_comes_from(monkeypatch: pytest.Mon
     play = conducted({"report.collect": {"agent": {"name": "a", **ENGINE}}}, "a", check=True, diff=True)
     found = LaunchVariables(Settings(), [asked], origins, None)
     monkeypatch.setattr(session, "launch_variables", lambda *_arguments: found)
-    variables, shown = launch_session(play, prepares=False, checks={})["diff"]
+    variables, shown = launch_session(play, prepares=False, checks=AgentChecks())["diff"]
     assert variables["after"].splitlines() == [
         'session_command: "one\\ntwo"    # command line',
         "session_cpus: 0.5    # command line",
