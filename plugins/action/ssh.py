@@ -71,9 +71,8 @@ def _of_set(play: Play, options: Mapping[str, Any]) -> Json:
 
     names = {host: [one.name for one in members if one.host in ("", host)] for host in play.names}
     hosts = [host for host in play.names if names[host]]
-    answers = play.on_each(hosts, lambda host: SSH_FIND(names=names[host], network=options["network"]))
-    found = {host: validation.running_containers(answer, host) for host, answer in answers.items()}
-    plan = plan_of(options["name"], members, found, user)
+    found = play.on_each(hosts, lambda host: SSH_FIND(names=names[host], network=options["network"]))
+    plan = plan_of(options["name"], members, {host: answer.found for host, answer in found.items()}, user)
     own = SessionIdentity.of(plan, Artifacts(options["artifacts"] or "", plan.session.name), check=play.check)
 
     def call(agent: str) -> Call[Json]:

@@ -86,7 +86,7 @@ class Others:
     def install(self, *names: str, port: int = 22, check: bool = False) -> Json:
         """What the action does, for a set with the hostnames h0, h1 …"""
         entries = [{"name": name, "hostname": f"h{number}"} for number, name in enumerate(names)]
-        found = found_containers(self.engine, names, "")["found"]
+        found = found_containers(self.engine, names, "")
         plan = plan_of("test-set", members_of(entries), {"agent1": found}, User())
         bundle = make_bundle(plan, Identity(b"\1" * 32, plan.session.id), plan.containers, port)
         return SetInstaller(self.engine, plan, "agent1", bundle, port).install(check=check)
@@ -183,5 +183,5 @@ def test_containers_of_sessions_and_of_several_networks_are_refused(others: Othe
     others.client.connect_container_to_network(double, "bridge")
     with pytest.raises(StateError, match=f"its networks: bridge, {others.mark}"):
         found_containers(others.engine, [double], "")
-    [found] = found_containers(others.engine, [double], others.mark)["found"]
-    assert found["network"] == others.network
+    [found] = found_containers(others.engine, [double], others.mark)
+    assert found.network == others.network

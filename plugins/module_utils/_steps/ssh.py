@@ -13,6 +13,7 @@ from .._agent.ssh.installer import FileInstaller
 from .._agent.ssh.other_containers import SetInstaller, found_containers
 from .._shared.codec import Json
 from .._shared.documents.plan import Plan
+from .._shared.documents.step_documents import FoundContainers
 from .step import AgentHandle
 
 
@@ -23,9 +24,9 @@ def install(agent: AgentHandle, plan: Plan, bundle: SshFiles, containers: Sequen
     return installer.install(list(containers), agent.check)
 
 
-def find(agent: AgentHandle, names: Sequence[str], network: str = "") -> Json:
-    """C(found) are the running containers of the agent with these names, with their addresses in a network."""
-    return found_containers(agent.connect(Engine), names, network)
+def find(agent: AgentHandle, names: Sequence[str], network: str = "") -> FoundContainers:
+    """Find the running containers of the agent with these names, with their addresses in a network."""
+    return FoundContainers(tuple(found_containers(agent.connect(Engine), names, network)))
 
 
 def install_set(agent: AgentHandle, plan: Plan, bundle: SshFiles, port: int) -> Json:

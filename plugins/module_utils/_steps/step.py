@@ -9,16 +9,16 @@ import inspect
 import json
 import os
 from collections import abc
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from typing import Any, Callable, Dict, FrozenSet, Mapping, Tuple, TypeVar, Union, get_type_hints
+from typing import Any, Callable, Dict, FrozenSet, Mapping, Optional, Tuple, TypeVar, Union, get_type_hints
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from .._head.state_folder import state_dir
-from .._shared.codec import Document, Json, decoded
+from .._shared.codec import Document, Json
 from .._shared.constants import DOCKER_HOST
 from .._shared.errors import ComputeError, InputError
 from .._worker import module as module_end
@@ -172,6 +172,22 @@ HEAD_SPEC: Dict[str, Json] = {**AGENT_SPEC, "state_dir": {"type": "path"}}
 
 
 @dataclass(frozen=True)
+class StepOptions(Document):
+    """The options of a module that carries out steps. ``secrets`` are parameters that no log contains."""
+
+    call: str
+    params: Json = field(default_factory=dict)
+    secrets: Json = field(default_factory=dict)
+    agent: str = ""
+    edition: str = ""
+    fabric: str = ""
+    mps: str = ""
+    docker_host: str = ""
+    timeout: int = 60
+    state_dir: Optional[str] = None
+
+
+@dataclass(frozen=True)
 class StepModule:
     """A module that carries out steps: C(agent_step), or C(head_step) with the code of the head, which other agents do not get."""
 
@@ -180,13 +196,13 @@ class StepModule:
 
     def work(self, params: Json, check_mode: bool) -> Json:
         """The result of the step that the options name."""
-        if noun_of(params["call"]) in self.steps.nouns & OF_HEAD.nouns:
-            head = Head(state_dir(params["state_dir"]), check_mode)
-            return self.steps.call(params["call"], head, params["params"])
+        asked = StepOptions.from_json(params)
+        if noun_of(asked.call) in self.steps.nouns & OF_HEAD.nouns:
+            return self.steps.call(asked.call, Head(state_dir(asked.state_dir), check_mode), asked.params)
         module_end.at_least(params, timeout=1)
-        own = {"name": params["agent"], "docker_host": engine_address(params["docker_host"]), "check": check_mode}
-        place = decoded(AgentHandle, {**params, **own})
-        return self.steps.call(params["call"], place, {**params["params"], **params["secrets"]})
+        own = (asked.agent, engine_address(asked.docker_host), asked.timeout)
+        place = AgentHandle(*own, asked.edition, asked.fabric, asked.mps, check_mode)
+        return self.steps.call(asked.call, place, {**asked.params, **asked.secrets})
 
     def serve_once(self, request: str, directory: str) -> None:
         """Answer a request of the action plugin, in a process that is no module."""

@@ -46,8 +46,8 @@ TASK = "the task"
 _SHOWS_OPTIONS = 3
 # What Ansible obeys in a result: hosts of the inventory, variables of hosts, statistics, and keys of its own, such as handlers.
 _OF_ANSIBLE, _OWN = ("add_host", "add_group", "ansible_facts", "ansible_stats"), "_ansible_"
-# Calls of modules that a task notes for the trace.
-_MOST_MODULES = 20
+# Steps that a task notes for the trace.
+_MOST_STEPS = 20
 
 
 class ComputeAction(ActionBase):
@@ -61,8 +61,8 @@ class ComputeAction(ActionBase):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # What the modules of this task have reported of themselves, for the trace.
-        self._modules: List[Json] = []
+        # The times of the steps of this task, for the trace.
+        self._steps: List[trace.StepTime] = []
         self._begun = time.time()
         self.is_noted_by_host = False
         # The host of the session store, if the task has to do with it.
@@ -90,7 +90,7 @@ class ComputeAction(ActionBase):
         finally:
             if not self.is_noted_by_host:
                 times = (self._begun, time.time())
-                trace.note(trace.task_entry(self._task, self.where(task_vars or {}), times, self._modules))
+                trace.note(trace.task_entry(self._task, self.where(task_vars or {}), times, self._steps))
 
     def _acted(self, tmp: Any, task_vars: Json | None) -> Json:
         result: Json = super().run(tmp, task_vars)
@@ -187,9 +187,9 @@ class ComputeAction(ActionBase):
         if self._display.verbosity < _SHOWS_OPTIONS:
             # Ansible visits every value of a result several times: the options of a step have the plan of its agent.
             result.pop("invocation", None)
-        self._modules.append({"name": call, "ended": time.time(), "duration": seconds, "calls": calls})
+        self._steps.append(trace.StepTime(call, time.time(), seconds, tuple(map(tuple, calls))))
         # A task that polls calls a step for as long as it waits.
-        del self._modules[:-_MOST_MODULES]
+        del self._steps[:-_MOST_STEPS]
         return result
 
     def where(self, task_vars: Json) -> str:

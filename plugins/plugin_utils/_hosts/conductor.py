@@ -170,9 +170,9 @@ class Play:
             return _Answer(unreachable(host, str(error)))
         except AnsibleError as error:
             return _Answer(Failure(f"{host}: {one_line(str(error))}"))
-        modules = self.others.host(host).taken()
+        steps = self.others.host(host).taken()
         if is_noted:
-            self._note(phase, host, begun, modules)
+            self._note(phase, host, begun, steps)
             self.action._display.v(f"{host}: {asked.step} {time.time() - begun:.1f} s")
         warnings = tuple(found.pop("warnings", None) or ())
         if found.get("failed"):
@@ -182,11 +182,11 @@ class Play:
         except ComputeError as error:
             return _Answer(error.failure, warnings)
 
-    def _note(self, phase: _Phase, host: str, begun: float, modules: Sequence[Json] = ()) -> None:
+    def _note(self, phase: _Phase, host: str, begun: float, steps: Sequence[trace.StepTime] = ()) -> None:
         """Note for the trace what has been done on a host since then."""
         phase.has_calls = True
-        entry = {"uuid": phase.uuid, "task": phase.message, "action": phase.key, "state": "", "host": host}
-        trace.note({**entry, "begun": begun, "ended": time.time(), "modules": list(modules)})
+        times = (begun, time.time())
+        trace.note(trace.Entry(phase.uuid, phase.message, phase.key, host, *times, steps=tuple(steps)))
 
     # Phases
 

@@ -25,6 +25,7 @@ from ...module_utils._shared.codec import Json
 from ...module_utils._shared.errors import ComputeError
 from ...module_utils._shared.parallel import run_all
 from .call import Call
+from .trace import StepTime
 from .transfer_watch import TERMINAL, watched, write_whole
 
 if TYPE_CHECKING:
@@ -50,10 +51,10 @@ class OtherHost:
         """The result of a step on the host. AnsibleConnectionFailure if the host does not answer."""
         return self._action.step(call, self._task_vars, self.host)
 
-    def taken(self) -> List[Json]:
-        """Return what the modules that have been run here report of themselves, for the trace; each is taken once."""
-        modules, self._action._modules = self._action._modules, []
-        return modules
+    def taken(self) -> List[StepTime]:
+        """The times of the steps that have been carried out here, for the trace; each is taken once."""
+        steps, self._action._steps = self._action._steps, []
+        return steps
 
     def value(self, name: str) -> Any:
         """A variable of the host, templated, or None."""
@@ -102,7 +103,7 @@ class OtherHost:
         other._play_context.remote_addr = str(self.value("ansible_host") or self.host)
         other._templar = self._templar
         other._connection = self._connection(action, other._play_context)
-        other._modules = []
+        other._steps = []
         other._used_interpreter = None
         other._discovered_interpreter_key = None
         other._discovered_interpreter = False

@@ -16,6 +16,7 @@ from ...module_utils._shared.documents.container_view import BatchStatus
 from ...module_utils._shared.documents.step_documents import (
     Change,
     CreatedContainers,
+    FoundContainers,
     Logs,
     RemovedContainers,
     RemovedNetworks,
@@ -89,7 +90,7 @@ SESSION_RECORD = Step(lambda: session.record, validation.recorded)
 SESSIONS_LIST_ALL = Step(lambda: sessions.list_all)
 SESSIONS_REQUEST = Step(lambda: sessions.request)
 SSH_INSTALL = Step(lambda: ssh.install)
-SSH_FIND = Step(lambda: ssh.find)
+SSH_FIND = Step(lambda: ssh.find, validation.answer(FoundContainers))
 SSH_INSTALL_SET = Step(lambda: ssh.install_set)
 STORE_POLICY = Step(lambda: store.policy)
 STORE_CHECK_RELAYS = Step(lambda: store.check_relays)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from typing import Any, Dict, List, Sequence, Tuple
 
 from ansible import constants
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.codec import Document, Json
 from ...module_utils._shared.documents.plan import Plan
 from .phases import PHASES, counted_containers
 
@@ -27,20 +28,51 @@ _MOST_STEPS = 5
 _MICRO = 1000000
 
 
-def note(entry: Json) -> None:
+@dataclass(frozen=True)
+class StepTime(Document):
+    """A step on a host: its end and its seconds by the clock of the controller, and its requests to the engine.
+
+    A request has its seconds after the begin, its seconds, what was asked, and the container or an empty text.
+    """
+
+    name: str
+    ended: float
+    duration: float
+    calls: Tuple[Tuple[Any, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Entry(Document):
+    """What a task, or a phase of an action, has done on a host, with the times of its begin and its end."""
+
+    uuid: str
+    task: str
+    action: str
+    host: str
+    begun: float
+    ended: float
+    state: str = ""
+    steps: Tuple[StepTime, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        return self.ended - self.begun
+
+
+def note(entry: Entry) -> None:
     """Append an entry; a trace that cannot be written is no failure of the task."""
     try:
         handle = os.open(_path(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "ab", buffering=0) as file:
             # One write, so that the lines of several workers do not mix.
-            file.write((json.dumps(entry, separators=(",", ":")) + "\n").encode())
+            file.write((json.dumps(entry.to_json(), separators=(",", ":")) + "\n").encode())
     except (OSError, TypeError, ValueError):
         return
 
 
-def notes() -> List[Json]:
+def notes() -> List[Entry]:
     """The entries of this ansible-playbook until now; a line that is not complete is left out."""
-    found: List[Json] = []
+    found: List[Entry] = []
     try:
         with open(_path(), "rb") as file:
             lines = file.read().splitlines()
@@ -48,8 +80,8 @@ def notes() -> List[Json]:
         return found
     for line in lines:
         try:
-            found.append(json.loads(line))
-        except ValueError:
+            found.append(Entry.from_json(json.loads(line)))
+        except (TypeError, ValueError):
             continue
     return found
 
@@ -66,28 +98,27 @@ def _path() -> str:
     return os.path.join(str(constants.DEFAULT_LOCAL_TMP), _NOTES)
 
 
-def trace_document(entries: Sequence[Json]) -> Json:
+def trace_document(entries: Sequence[Entry]) -> Json:
     """The trace in the format of Chrome's and Perfetto's viewers: a process for each host, a row for each container.
 
     A module's requests have the times of the host's clock, relative to the module's begin. They are placed so that the
     module ends with its task.
     """
-    ordered = sorted(entries, key=lambda entry: entry["begun"])
-    origin = ordered[0]["begun"] if ordered else 0.0
+    ordered = sorted(entries, key=lambda entry: entry.begun)
+    origin = ordered[0].begun if ordered else 0.0
     rows = _Rows()
     events: List[Json] = []
-    for begun, ended, task in _steps(ordered):
-        events.append(_event(task[0]["task"], "phase", (begun - origin, ended - begun), rows.of("playbook", "phases")))
+    for begun, ended, task in _tasks(ordered):
+        events.append(_event(task[0].task, "phase", (begun - origin, ended - begun), rows.of("playbook", "phases")))
     for entry in ordered:
-        host, seconds = str(entry["host"]), entry["ended"] - entry["begun"]
-        arguments = {"action": entry["action"], "state": entry["state"]}
-        where = rows.of(host, "tasks")
-        events.append(_event(entry["task"], "task", (entry["begun"] - origin, seconds), where, arguments))
-        for module in entry["modules"]:
-            start = max(entry["begun"], module["ended"] - module["duration"]) - origin
-            events.append(_event(module["name"], "step", (start, module["duration"]), where))
-            for after, took, what, subject in module["calls"]:
-                place = rows.of(host, subject or "engine")
+        arguments = {"action": entry.action, "state": entry.state}
+        where = rows.of(entry.host, "tasks")
+        events.append(_event(entry.task, "task", (entry.begun - origin, entry.seconds), where, arguments))
+        for step in entry.steps:
+            start = max(entry.begun, step.ended - step.duration) - origin
+            events.append(_event(step.name, "step", (start, step.duration), where))
+            for after, took, what, subject in step.calls:
+                place = rows.of(entry.host, subject or "engine")
                 events.append(_event(what, "engine", (start + after, took), place))
     return {"displayTimeUnit": "ms", "traceEvents": rows.names() + events}
 
@@ -122,18 +153,18 @@ def _event(
     return {**event, "args": arguments} if arguments else event
 
 
-def _steps(entries: Sequence[Json]) -> List[Tuple[float, float, List[Json]]]:
+def _tasks(entries: Sequence[Entry]) -> List[Tuple[float, float, List[Entry]]]:
     """The tasks in their order, each with its begin, its end and its hosts: all hosts end a task before the next begins."""
-    tasks: Dict[str, List[Json]] = {}
+    tasks: Dict[str, List[Entry]] = {}
     for entry in entries:
-        tasks.setdefault(str(entry["uuid"]), []).append(entry)
-    steps = [(min(e["begun"] for e in task), max(e["ended"] for e in task), task) for task in tasks.values()]
-    return sorted(steps, key=lambda step: step[0])
+        tasks.setdefault(entry.uuid, []).append(entry)
+    found = [(min(one.begun for one in task), max(one.ended for one in task), task) for task in tasks.values()]
+    return sorted(found, key=lambda task: task[0])
 
 
-def explanation(entries: Sequence[Json], plan: Plan) -> str:
+def explanation(entries: Sequence[Entry], plan: Plan) -> str:
     """The critical path in one sentence: the longest steps, each with its slowest host, and what lies outside of these tasks."""
-    steps = _steps(entries)
+    steps = _tasks(entries)
     if not steps:
         return ""
     total = max(ended for _begun, ended, _task in steps) - steps[0][0]
@@ -146,28 +177,19 @@ def explanation(entries: Sequence[Json], plan: Plan) -> str:
     return f"{total:.1f} s: {', '.join(parts)}, {between:.1f} s outside of these tasks."
 
 
-def _doing(task: List[Json], plan: Plan) -> str:
+def _doing(task: List[Entry], plan: Plan) -> str:
     """Return what a step does, and on which host it takes longest."""
-    slowest = max(task, key=lambda entry: float(entry["ended"] - entry["begun"]))
-    host = str(slowest["host"])
-    phase = PHASES.get(str(slowest["action"]))
+    slowest = max(task, key=lambda entry: entry.seconds)
+    phase = PHASES.get(slowest.action)
     if phase is None:
-        return 'in "{}"'.format(slowest["task"])
-    here, everywhere = counted_containers(len(plan.on(host))), counted_containers(plan.session.size)
+        return f'in "{slowest.task}"'
+    here, everywhere = counted_containers(len(plan.on(slowest.host))), counted_containers(plan.session.size)
     words = phase.doing % {"here": here, "all": everywhere}
-    return words if host == CONTROLLER else f"{words} on {host}"
+    return words if slowest.host == CONTROLLER else f"{words} on {slowest.host}"
 
 
-def task_entry(task: Any, host: str, times: Tuple[float, float], modules: List[Json]) -> Json:
+def task_entry(task: Any, host: str, times: Tuple[float, float], steps: Sequence[StepTime]) -> Entry:
     """The entry of a task on a host. The arguments of the task are not in it, except the state."""
     state = task.args.get("state")
-    return {
-        "uuid": str(task._uuid),
-        "task": str(task.name or task.action),
-        "action": str(task.action),
-        "state": state if isinstance(state, str) else "",
-        "host": host,
-        "begun": times[0],
-        "ended": times[1],
-        "modules": modules,
-    }
+    shown = state if isinstance(state, str) else ""
+    return Entry(str(task._uuid), str(task.name or task.action), str(task.action), host, *times, shown, tuple(steps))

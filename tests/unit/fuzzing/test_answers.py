@@ -33,6 +33,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.contain
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.container_view import BatchStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Container, Resources, User
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.step_documents import ContainerLog, Logs
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, visible_lines
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.batch_result import BatchWait
 from ansible_collections.cluster.compute.plugins.plugin_utils._client.log_follower import FollowedLogs
@@ -115,7 +116,7 @@ def test_what_a_session_prints_is_shown_visibly(choices: Choices) -> None:
     content = written(LOG, choices)
     assert_visible(visible_lines(content))
     followed = FollowedLogs("uuid", [], 10)
-    answer = {"hostname": "main1", "text": content.decode("utf-8", "replace")}
+    answer = ContainerLog("main1", "running", content.decode("utf-8", "replace"))
     for _time in range(2):
         assert_visible(followed.unseen("a", [answer]))
         followed.query("a")
@@ -130,13 +131,13 @@ def test_what_a_session_prints_is_shown_visibly(choices: Choices) -> None:
 def test_an_agent_that_answers_with_other_logs_is_refused(choices: Choices) -> None:
     answer = changed_parts({"logs": [{"hostname": "main1", "state": "running", "text": LOG}]}, choices)
     try:
-        logs = validation.logs(answer, "a")
+        logs = validation.answer(Logs)(answer, "a").logs
     except ComputeError as error:
         assert_one_message(error.message)
         return
     followed = FollowedLogs("uuid", [], 10)
     assert_visible(followed.unseen("a", logs))
-    assert all(isinstance(log["state"], str) for log in logs)
+    assert all(isinstance(log.state, str) for log in logs)
     followed.query("a")
 
 

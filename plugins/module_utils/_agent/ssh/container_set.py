@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Mapping, Sequence, Tuple
 
 from ..._shared.codec import Json
-from ..._shared.documents.plan import Container, Network, Plan, Resources, Session, User
+from ..._shared.documents.plan import Container, Network, Plan, Session, User
 from ..._shared.documents.schema import LOGIN
+from ..._shared.documents.step_documents import RunningContainer
 from ..._shared.errors import ConflictError, InputError
 from ..._shared.names import check_session_name
 
@@ -65,13 +66,15 @@ def user_of(values: Mapping[str, Any]) -> User:
     return user
 
 
-def plan_of(name: str, members: Sequence[SetMember], found: Mapping[str, Sequence[Json]], user: User) -> Plan:
+def plan_of(
+    name: str, members: Sequence[SetMember], found: Mapping[str, Sequence[RunningContainer]], user: User
+) -> Plan:
     """The plan of a set, from what each host has found by the names of its members. Raises InputError, ConflictError."""
     check_session_name("session_name", name)
     placed = [_placed(member, found) for member in members]
     _check_network(members, placed)
     _host, example = placed[0]
-    subnet = ipaddress.IPv4Network(f"{example['address']}/{example['prefix']}", strict=False)
+    subnet = ipaddress.IPv4Network(f"{example.address}/{example.prefix}", strict=False)
     return Plan(
         Session(
             id=str(uuid.uuid5(_NAMESPACE, name)),
@@ -90,27 +93,27 @@ def plan_of(name: str, members: Sequence[SetMember], found: Mapping[str, Sequenc
     )
 
 
-def _container(rank: int, member: SetMember, host: str, seen: Json) -> Container:
+def _container(rank: int, member: SetMember, host: str, seen: RunningContainer) -> Container:
     return Container(
-        id=seen["id"],
-        name=seen["name"],
+        id=seen.id,
+        name=seen.name,
         hostname=member.hostname,
         role=member.hostname,
         index=1,
         rank=rank,
         local_rank=0,
         agent=host,
-        address=seen["address"],
-        resources=Resources.from_json(seen["resources"]),
+        address=seen.address,
+        resources=seen.resources,
     )
 
 
-def _placed(member: SetMember, found: Mapping[str, Sequence[Json]]) -> Tuple[str, Json]:
+def _placed(member: SetMember, found: Mapping[str, Sequence[RunningContainer]]) -> Tuple[str, RunningContainer]:
     places = [
         (host, seen)
         for host, listed in found.items()
         for seen in listed
-        if member.host in ("", host) and seen["name"] == member.name
+        if member.host in ("", host) and seen.name == member.name
     ]
     if not places:
         where = member.host or "a host of the play"
@@ -123,11 +126,11 @@ def _placed(member: SetMember, found: Mapping[str, Sequence[Json]]) -> Tuple[str
     return places[0]
 
 
-def _check_network(members: Sequence[SetMember], placed: Sequence[Tuple[str, Json]]) -> None:
+def _check_network(members: Sequence[SetMember], placed: Sequence[Tuple[str, RunningContainer]]) -> None:
     """Refuse containers of different networks: they could not reach each other by the addresses that they have there."""
     first, (first_host, example) = members[0], placed[0]
     for member, (host, seen) in zip(members, placed):
-        if seen["network"] != example["network"]:
+        if seen.network != example.network:
             raise ConflictError(
                 f"{member.name} on {host} is in another network than {first.name} on {first_host}; connect all containers to one "
                 "network, an overlay if they are on several hosts, and name it with the option network.", host)  # fmt: skip

@@ -15,7 +15,8 @@ from typing import Any, List, Mapping, Sequence, Tuple
 from ..._shared import label
 from ..._shared.codec import Json, digest
 from ..._shared.constants import CONFIG_FOLDER, DEFAULT_PATH, RUNTIME_PATH, SEARCH_PATH
-from ..._shared.documents.plan import Container, Mount, Plan, Session
+from ..._shared.documents.plan import Container, Mount, Plan, Resources, Session
+from ..._shared.documents.step_documents import RunningContainer
 from ..._shared.errors import EngineError, StateError
 from ..._shared.parallel import run_all
 from ..engine.archives import Entry, pack_archive
@@ -108,14 +109,14 @@ class MissingParts:
         return found
 
 
-def found_containers(engine: Engine, names: Sequence[str], network: str) -> Json:
+def found_containers(engine: Engine, names: Sequence[str], network: str) -> List[RunningContainer]:
     """The running containers that have these names, with their addresses. Raises StateError for one that cannot be in a set."""
     seen = [(name, engine.inspect(name, name)) for name in names]
     running = [(name, found) for name, found in seen if found and (found.get("State") or {}).get("Running")]
-    return {"found": [_described(engine, name, found, network) for name, found in running]}
+    return [_described(engine, name, found, network) for name, found in running]
 
 
-def _described(engine: Engine, name: str, found: Json, network: str) -> Json:
+def _described(engine: Engine, name: str, found: Json, network: str) -> RunningContainer:
     if ((found.get("Config") or {}).get("Labels") or {}).get(label.SESSION):
         raise StateError(
             f"{name}: {engine.where} has it as a container of a session, which has SSH already; leave it out.", name
@@ -129,14 +130,9 @@ def _described(engine: Engine, name: str, found: Json, network: str) -> Json:
         raise StateError(f"{name}: {engine.where} has no single address for it (its networks: {has}); {rule}.", name)
     limits = found.get("HostConfig") or {}
     memory = int(limits.get("Memory") or engine.info().get("MemTotal") or 0)
-    return {
-        "name": name,
-        "id": found["Id"],
-        "network": own["NetworkID"],
-        "address": own["IPAddress"],
-        "prefix": int(own["IPPrefixLen"]),
-        "resources": {"millicpus": int(limits.get("NanoCpus") or 0) // 1_000_000, "memory": memory},
-    }
+    resources = Resources(int(limits.get("NanoCpus") or 0) // 1_000_000, memory)
+    place = (own["NetworkID"], own["IPAddress"], int(own["IPPrefixLen"]))
+    return RunningContainer(name, found["Id"], *place, resources)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,22 @@ from typing import Any, Mapping, Optional, Tuple
 
 from ..codec import Document
 from ..errors import Failure
-from .schema import SHORT_NAME, a_flag, a_line, a_number, a_text, or_none, ruled, rules_of
+from .plan import Resources
+from .schema import (
+    RESOURCES,
+    SHORT_NAME,
+    WORD,
+    a_flag,
+    a_host_address,
+    a_line,
+    a_number,
+    a_text,
+    matching,
+    or_none,
+    ruled,
+    rules_of,
+    whole,
+)
 
 
 @dataclass(frozen=True)
@@ -83,6 +98,25 @@ class RemovedContainers(Change):
     left_networks: Tuple[str, ...] = ruled([a_line], ())
     logs: Tuple[ContainerLog, ...] = ruled([rules_of(ContainerLog)], ())
     failure: Optional[Failure] = ruled(or_none({"code": a_text, "message": a_text, "where": a_text}), None)
+
+
+@dataclass(frozen=True)
+class RunningContainer(Document):
+    """A container that something else has started, with its address in a network."""
+
+    name: str = ruled(WORD)
+    id: str = ruled(matching("[0-9a-f]{64}"))
+    network: str = ruled(matching("[0-9a-z]{12,64}"))
+    address: str = ruled(a_host_address)
+    prefix: int = ruled(whole(32, 8))
+    resources: Resources = ruled(RESOURCES)
+
+
+@dataclass(frozen=True)
+class FoundContainers(Document):
+    """The running containers of an agent that have the names that were asked for."""
+
+    found: Tuple[RunningContainer, ...] = ruled([rules_of(RunningContainer)], ())
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import ipaddress
 import json
 import re
 from dataclasses import fields, replace
-from typing import Any, Callable, Dict, Mapping, Sequence, Tuple, Type, TypeVar, get_type_hints
+from typing import Any, Callable, Dict, Mapping, Tuple, Type, TypeVar, get_type_hints
 
 from ..codec import DECLARATION, Json, decoded
 from ..errors import ComputeError, escape_control
@@ -40,7 +40,6 @@ from .schema import (
     UUID,
     VARIABLE,
     WORD,
-    Required,
     Rule,
     a_flag,
     a_host_address,
@@ -135,11 +134,6 @@ def image(document: Json, agent: str) -> AgentImage:
 def answer(kind: Type[_Kind]) -> Callable[[Json, str], _Kind]:
     """A function that makes an object of a kind of what a host has answered. It raises ComputeError for anything else."""
     return lambda document, host: arrived(kind, document, "answer", host)
-
-
-def running_containers(document: Json, agent: str) -> Sequence[Json]:
-    """The containers that an agent has found by their names. Raises ComputeError if they are none."""
-    return _checked(_RUNNING, document.get("found") or [], "answer", agent)
 
 
 def plan(document: Any, sender: str) -> Plan:
@@ -322,13 +316,3 @@ _PLAN = {
     "peers": lambda _value: False,
     "shared": {"environment": texts, "labels": texts},
 }
-_RUNNING = [
-    Required(
-        name=WORD,
-        id=matching("[0-9a-f]{64}"),
-        network=matching("[0-9a-z]{12,64}"),
-        address=a_host_address,
-        prefix=whole(32, 8),
-        resources=RESOURCES,
-    )
-]

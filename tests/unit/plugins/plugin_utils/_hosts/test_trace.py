@@ -6,30 +6,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ansible import constants
 from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts import trace
 
 PLAN = plan(request(cluster_size=3), "aab")
 
 
-def entry(uuid: str, host: str, begun: float, ended: float, action: str, state: str = "", **more: Any) -> Json:
-    names = {"uuid": uuid, "task": f"Task {uuid}", "action": action, "state": state, "host": host}
-    return {**names, "begun": begun, "ended": ended, "modules": [], **more}
+def entry(uuid: str, host: str, begun: float, ended: float, action: str, *steps: trace.StepTime) -> trace.Entry:
+    return trace.Entry(uuid, f"Task {uuid}", action, host, begun, ended, steps=steps)
 
 
-def module(ended: float, duration: float, *calls: list[Any]) -> Json:
-    return {"name": "containers", "ended": ended, "duration": duration, "calls": list(calls)}
-
-
+STARTED = trace.StepTime("containers.started", 103.0, 1.5, ((0.5, 0.25, "start it", "sub1"),))
 LAUNCH = [
     entry("1", "a", 100.0, 100.5, "place"),
-    entry("2", "a", 101.0, 103.0, "start", modules=[module(103.0, 1.5, [0.5, 0.25, "start it", "sub1"])]),
+    entry("2", "a", 101.0, 103.0, "start", STARTED),
     entry("2", "b", 101.0, 104.0, "start"),
     entry("3", trace.CONTROLLER, 104.0, 106.0, "verify"),
 ]

@@ -16,30 +16,23 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.contain
     user_of,
     with_hosts,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan, User
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan, Resources, User
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.step_documents import RunningContainer
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ConflictError, InputError
 
 ENGINE_HOSTS = "127.0.0.1\tlocalhost\n172.18.0.2\t0123456789ab\n"
 
 
-def seen(name: str, address: str = "172.18.0.2", network: str = "n" * 64) -> dict[str, Any]:
-    resources = {"millicpus": 2000, "memory": 1 << 30}
-    return {
-        "name": name,
-        "id": "0" * 64,
-        "network": network,
-        "address": address,
-        "prefix": 16,
-        "resources": resources,
-    }
+def seen(name: str, address: str = "172.18.0.2", network: str = "n" * 64) -> RunningContainer:
+    return RunningContainer(name, "0" * 64, network, address, 16, Resources(2000, 1 << 30))
 
 
-def made(*found: tuple[str, dict[str, Any]], entries: list[dict[str, str]] | None = None) -> Plan:
+def made(*found: tuple[str, RunningContainer], entries: list[dict[str, str]] | None = None) -> Plan:
     """The plan of what hosts have found, by default with a member for each container."""
-    by_host: dict[str, list[dict[str, Any]]] = {}
+    by_host: dict[str, list[RunningContainer]] = {}
     for host, container in found:
         by_host.setdefault(host, []).append(container)
-    return plan_of("web-set", members_of(entries or [{"name": one["name"]} for _host, one in found]), by_host, User())
+    return plan_of("web-set", members_of(entries or [{"name": one.name} for _host, one in found]), by_host, User())
 
 
 def test_a_member_has_its_own_hostname_or_that_of_the_engine() -> None:

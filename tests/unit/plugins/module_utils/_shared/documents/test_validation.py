@@ -18,6 +18,7 @@ from samples import PUBLIC_KEY, SESSION, plan, request
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.container_view import BatchStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.step_documents import ContainerLog, Logs
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 
 PLAN = plan(request(cluster_size=3, cluster_mode="multi-node", authorized_keys=[PUBLIC_KEY]), "aab").to_json()
@@ -276,13 +277,14 @@ def test_an_answer_about_a_command_and_its_log_has_every_part() -> None:
     dead = {"hostname": "main1", "agent": "a", "state": "exited", "exit_code": 1, "oom_killed": False}
     status = validation.arrived(BatchStatus, {"exit_code": None, "dead": [dead]}, "answer", "a")
     assert [one.to_json() for one in status.dead] == [{**dead, "address": "", "rank": 0, "id": ""}]
-    log = {"hostname": "main1", "state": "running", "text": "x"}
-    assert validation.logs({"logs": [log]}, "a") == [log]
+    log = ContainerLog("main1", "running", "x")
+    read = validation.answer(Logs)
+    assert read({"logs": [{"hostname": "main1", "state": "running", "text": "x"}]}, "a") == Logs((log,))
     for refused in ({"dead": [{"hostname": "main1"}]}, {"exit_code": "0"}):
         with pytest.raises(ComputeError, match=r"^The answer of a is refused: "):
             validation.arrived(BatchStatus, refused, "answer", "a")
     with pytest.raises(ComputeError, match=r"^The answer of a is refused: "):
-        validation.logs({"logs": [{"text": "x"}]}, "a")
+        read({"logs": [{"text": "x"}]}, "a")
 
 
 def test_a_file_of_a_session_without_the_name_of_its_user_is_damaged() -> None:
