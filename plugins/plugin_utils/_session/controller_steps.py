@@ -16,7 +16,7 @@ from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.image import AgentImage
 from ...module_utils._shared.errors import StateError
-from ...module_utils._shared.planning.swarm_plan import Node, data_path_port, peers, plan_swarm
+from ...module_utils._shared.planning.swarm_plan import JoinPlan, Node, plan_swarm
 from ...module_utils._shared.planning.swarm_plan import plan_leave as plan_swarm_leave
 from ...module_utils._shared.planning.variable import COMMIT
 from ...module_utils._steps.step import Step
@@ -53,19 +53,14 @@ def settings_of_agent(
 def plan_join(_place: Controller, memberships: Sequence[Json], managers: Sequence[str] = (), head: str = "") -> Json:
     """Decide which agents create or join the Swarm; C(memberships) are results of C(swarm.describe), of which others do not count."""
     nodes = _nodes(memberships, managers)
-    plan = plan_swarm(nodes, head) if nodes else {}
-    return {"plan": {**plan, "peers": peers(nodes, plan.get("steps"))}}
+    return {"plan": (plan_swarm(nodes, head) if nodes else JoinPlan()).to_json()}
 
 
 def plan_leave(
     _place: Controller, leaving: Sequence[Json], agents: Sequence[str], staying: Sequence[Json] = ()
 ) -> Json:
     """Choose the manager that removes each agent that leaves; C(staying) of the plan are the agents of the inventory that stay."""
-    own, others = _nodes(leaving), _nodes(staying)
-    names = {node.name for node in own}
-    port = data_path_port([*own, *others])
-    plan = {**plan_swarm_leave(own, others), "peers": peers([*own, *others]), "port": port}
-    return {"plan": {**plan, "staying": [agent for agent in agents if agent not in names]}}
+    return {"plan": plan_swarm_leave(_nodes(leaving), _nodes(staying), agents).to_json()}
 
 
 def _nodes(results: Sequence[Json], managers: Sequence[str] = ()) -> List[Node]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from ..codec import Json
+from ..codec import Document, Json
 from ..constants import VXLAN_PORT
 from ..documents.report import AgentStatus, SwarmPlace, names_of_one_engine, one_engine
 
@@ -63,11 +63,35 @@ def data_path_port(swarms: Iterable[SwarmPlace]) -> int:
     return next((swarm.data_path_port for swarm in swarms if swarm.data_path_port), VXLAN_PORT)
 
 
-def plan_swarm(nodes: Sequence[Node], head: str) -> Json:
-    """The steps to one Swarm: the head's, or a Swarm that this collection created and that the head joins again.
+@dataclass(frozen=True)
+class JoinPlan(Document):
+    """The steps to one Swarm: the host that leads, its Swarm if it exists, the step of each host, the reason for each refusal, whether
+    the Swarm is this collection's, and for each host the addresses of the others."""
 
-    The result has the host that leads, its Swarm if it exists, the step of each other host, and the reason for each refusal.
-    """
+    lead: str = ""
+    cluster: str = ""
+    address: str = ""
+    steps: Mapping[str, str] = field(default_factory=dict)
+    managers: Tuple[str, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    port: int = VXLAN_PORT
+    ours: bool = False
+    peers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LeavePlan(Document):
+    """For each host that leaves, a manager that stays; for each host that must not leave, the reason."""
+
+    keepers: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    port: int = VXLAN_PORT
+    peers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    staying: Tuple[str, ...] = ()
+
+
+def plan_swarm(nodes: Sequence[Node], head: str) -> JoinPlan:
+    """Plan the Swarm of the head, or one that this collection created and that the head joins again."""
     nodes = sorted(resolved(nodes), key=lambda node: node.name != head)
     lead = _lead(nodes, head)
     cluster = lead.cluster_id if lead.state == "active" else ""
@@ -83,16 +107,18 @@ def plan_swarm(nodes: Sequence[Node], head: str) -> Json:
     able = [node for node in nodes if node.name not in refused and lead.name not in refused]
     managers = [node.name for node in able if node.wanted or node.name == head or node.manager]
     steps = {node.name: REJOIN if node in moved else _step(node, lead, managers) for node in able}
-    return {
-        "lead": lead.name,
-        "cluster": cluster,
-        "address": lead.address,
-        "steps": {name: step for name, step in steps.items() if step},
-        "managers": managers,
-        "refused": refused,
-        "port": lead.data_path_port or VXLAN_PORT,
-        "ours": lead.ours or not cluster,
-    }
+    taken = {name: step for name, step in steps.items() if step}
+    return JoinPlan(
+        lead=lead.name,
+        cluster=cluster,
+        address=lead.address,
+        steps=taken,
+        managers=tuple(managers),
+        refused=refused,
+        port=lead.data_path_port or VXLAN_PORT,
+        ours=lead.ours or not cluster,
+        peers=peers(nodes, taken),
+    )
 
 
 def resolved(nodes: Sequence[Node]) -> List[Node]:
@@ -181,8 +207,8 @@ def _step(node: Node, lead: Node, managers: Sequence[str]) -> str:
     return PROMOTE if node.name in managers and not node.manager else ""
 
 
-def plan_leave(leaving: Sequence[Node], staying: Sequence[Node]) -> Json:
-    """For each host that leaves, a manager that stays; for each host that must not leave, the reason."""
+def plan_leave(leaving: Sequence[Node], staying: Sequence[Node], agents: Sequence[str]) -> LeavePlan:
+    """Choose who removes each host that leaves, of all ``agents`` of the inventory."""
     gone = {node.name for node in leaving}
     nodes = [node for node in resolved([*leaving, *staying]) if node.state == "active"]
     stay = [node for node in nodes if node.name not in gone]
@@ -196,7 +222,13 @@ def plan_leave(leaving: Sequence[Node], staying: Sequence[Node]) -> Json:
         elif node.name in gone and node.manager and mine:
             why = "%s is the last manager of the Swarm of %s; set agent_swarm_manager for one of those agents first."
             refused[node.name] = why % (node.name, ", ".join(sorted(other.name for other in mine)))
-    return {"keepers": keepers, "refused": refused}
+    return LeavePlan(
+        keepers=keepers,
+        refused=refused,
+        port=data_path_port([*leaving, *staying]),
+        peers=peers([*leaving, *staying]),
+        staying=tuple(agent for agent in agents if agent not in gone),
+    )
 
 
 def peers(nodes: Sequence[Node], steps: Mapping[str, str] | None = None) -> Dict[str, List[str]]:

@@ -18,6 +18,7 @@ from ansible.module_utils.common.parameters import _list_no_log_values as list_n
 from ansible_collections.cluster.compute.plugins.action import agent_step
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError, StateError
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.swarm_plan import JoinPlan
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import HEAD_SPEC, OF_AGENT, AgentHandle
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.call import Call, as_sent
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.controller_steps import STEPS
@@ -108,7 +109,7 @@ def test_agents_that_answered_join_the_head() -> None:
 
 
 def test_no_agent_that_answered_has_no_plan() -> None:
-    assert step("swarm.plan_join", memberships=[{"skipped": True}])["plan"] == {"peers": {}}
+    assert step("swarm.plan_join", memberships=[{"skipped": True}])["plan"] == JoinPlan().to_json()
 
 
 def test_an_agent_that_leaves_has_a_manager_that_stays() -> None:

@@ -52,15 +52,15 @@ def test_one_swarm_is_made_of_them(
     nodes: list[Node], lead: str, cluster: str, steps: dict[str, str], managers: list[str]
 ) -> None:
     plan = plan_swarm(nodes, "a1")
-    assert (plan["lead"], plan["cluster"], plan["steps"], plan["managers"]) == (lead, cluster, steps, managers)
-    assert plan["refused"] == {}
-    assert plan["address"] == f"192.0.2.{lead[-1]}"
+    assert (plan.lead, plan.cluster, plan.steps, plan.managers) == (lead, cluster, steps, tuple(managers))
+    assert plan.refused == {}
+    assert plan.address == f"192.0.2.{lead[-1]}"
 
 
 def test_the_port_of_overlays_is_that_of_the_swarm_that_leads() -> None:
     """Only managers report it; without a Swarm it is the engine's default."""
-    assert plan_swarm([bare("a1"), bare("a2")], "a1")["port"] == 4789
-    assert plan_swarm([worker("a1", of="a2"), manager("a2", data_path_port=7789), bare("a3")], "a1")["port"] == 7789
+    assert plan_swarm([bare("a1"), bare("a2")], "a1").port == 4789
+    assert plan_swarm([worker("a1", of="a2"), manager("a2", data_path_port=7789), bare("a3")], "a1").port == 7789
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_port_of_overlays_is_that_of_the_swarm_that_leads() -> None:
     ],
 )
 def test_a_swarm_that_is_not_ours_may_have_services(nodes: list[Node], ours: bool) -> None:
-    assert plan_swarm(nodes, "a1")["ours"] is ours
+    assert plan_swarm(nodes, "a1").ours is ours
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,11 @@ def test_a_swarm_that_is_not_ours_may_have_services(nodes: list[Node], ours: boo
 )
 def test_who_is_elsewhere_is_refused_by_name(nodes: list[Node], refused: str, says: str) -> None:
     plan = plan_swarm(nodes, "a1")
-    assert list(plan["refused"]) == [refused]
-    assert plan["refused"][refused].startswith(refused)
-    assert says in plan["refused"][refused]
-    assert "docker swarm leave" in plan["refused"][refused]
-    assert refused not in plan["steps"]
+    assert list(plan.refused) == [refused]
+    assert plan.refused[refused].startswith(refused)
+    assert says in plan.refused[refused]
+    assert "docker swarm leave" in plan.refused[refused]
+    assert refused not in plan.steps
 
 
 def moved(node: Node, **more: Any) -> Node:
@@ -136,13 +136,13 @@ LOST_LEAD = seeing(moved(manager("a1")), a1="192.0.2.1")
 )
 def test_a_host_with_another_address_than_its_swarm_knows_joins_again(nodes: list[Node], steps: dict[str, str]) -> None:
     plan = plan_swarm(nodes, "a1")
-    assert plan["steps"] == steps
-    assert "a3" not in plan["refused"] or nodes[-1].cluster_id == "other"
+    assert plan.steps == steps
+    assert "a3" not in plan.refused or nodes[-1].cluster_id == "other"
 
 
 def test_firewalls_open_for_the_address_with_which_a_host_joins_again() -> None:
     nodes = [LEAD, moved(worker("a3")), replace(moved(worker("a2")), held=())]
-    steps = plan_swarm(nodes, "a1")["steps"]
+    steps = plan_swarm(nodes, "a1").steps
     assert peers(nodes, steps)["a1"] == ["192.0.2.93", "192.0.2.2"]
     assert peers(nodes)["a1"] == ["192.0.2.3", "192.0.2.2"]
 
@@ -177,13 +177,13 @@ def test_firewalls_open_for_the_address_with_which_a_host_joins_again() -> None:
 )
 def test_a_host_that_cannot_join_again_is_refused_with_what_to_do(nodes: list[Node], refused: str, says: str) -> None:
     plan = plan_swarm(nodes, "a1")
-    assert list(plan["refused"]) == [refused]
-    assert says in plan["refused"][refused]
-    assert plan["steps"] == {}
+    assert list(plan.refused) == [refused]
+    assert says in plan.refused[refused]
+    assert plan.steps == {}
 
 
 def test_nobody_joins_a_manager_that_nobody_reaches() -> None:
-    assert plan_swarm([LOST_LEAD, worker("a2"), bare("a3")], "a1")["steps"] == {}
+    assert plan_swarm([LOST_LEAD, worker("a2"), bare("a3")], "a1").steps == {}
 
 
 @pytest.mark.parametrize("cluster", ["", "dead"])
@@ -191,7 +191,7 @@ def test_each_worker_of_a_swarm_whose_managers_are_lost_is_refused(cluster: str)
     """Not only the one that would lead: the others would stay in the Swarm without managers."""
     lost = [worker(name, of="z9", cluster=cluster) for name in ("a2", "a3")]
     for nodes in (lost, [bare("a1"), *lost], [manager("a1"), *lost]):
-        refused = plan_swarm(nodes, nodes[0].name)["refused"]
+        refused = plan_swarm(nodes, nodes[0].name).refused
         assert list(refused) == ["a2", "a3"]
         for name, why in refused.items():
             assert why.startswith(f"{name} is a worker of a Swarm ({cluster or 'unknown'}) that no agent")
@@ -213,9 +213,9 @@ def test_each_worker_of_a_swarm_whose_managers_are_lost_is_refused(cluster: str)
 def test_a_manager_that_stays_lets_them_go(
     leaving: list[Node], staying: list[Node], keepers: dict[str, str], refused: list[str]
 ) -> None:
-    plan = plan_leave(leaving, staying)
-    assert plan["keepers"] == keepers
-    assert list(plan["refused"]) == refused
+    plan = plan_leave(leaving, staying, ())
+    assert plan.keepers == keepers
+    assert list(plan.refused) == refused
 
 
 def test_a_worker_whose_certificate_is_not_to_be_read_is_known_by_its_managers() -> None:
@@ -237,7 +237,7 @@ def test_an_engine_under_two_names_joins_no_swarm_of_its_own() -> None:
     """The head keeps its name. What is not known of an engine is like no other's."""
     nodes = [bare("a2", identity="1"), bare("a1", identity="1"), bare("a3", identity="2"), bare("a4"), bare("a5")]
     plan = plan_swarm(nodes, "a1")
-    assert plan["refused"] == {"a2": "a2: a1 and a2 are the same engine: remove one of them from the inventory."}
+    assert plan.refused == {"a2": "a2: a1 and a2 are the same engine: remove one of them from the inventory."}
     # Also where both are members already.
     again = plan_swarm([manager("a1", identity="1"), manager("a2", identity="1")], "a1")
-    assert list(again["refused"]) == ["a2"]
+    assert list(again.refused) == ["a2"]
