@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Iterator, List, Sequence
@@ -193,8 +194,11 @@ class _Pass:
             self.has_changed = write_metrics(self._play, path, agents) or self.has_changed
 
     def _listed(self, reports: Reports) -> List[SessionView]:
+        """The sessions. One is overdue by the clocks of the head and of this machine: one that is ahead ends none."""
         with self._play.phase("upkeep"):
-            return list(read_list(self._play, reports.agents, {"whole_requests": True}, self._play.owner).sessions)
+            listed = read_list(self._play, reports.agents, {"whole_requests": True}, self._play.owner).sessions
+        now = time.time()
+        return [replace(one, overdue=one.overdue and now > (one.ends or 0)) for one in listed]
 
     def _keep_order(self, reports: Reports) -> List[Json]:
         """Record the use of the agents, remove what is old, and clean agents that are back. Returns sessions that have lost agents."""

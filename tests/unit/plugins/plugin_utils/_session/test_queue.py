@@ -321,6 +321,9 @@ RUNS = {**OVER, "containers": [{**DEAD, "state": "running"}], "degraded": []}
     [
         (OVER, True),
         (RUNS, False),
+        ({**RUNS, "overdue": True, "ends": 1000.0}, True),
+        # By the clock of the head alone, which may be ahead.
+        ({**RUNS, "overdue": True, "ends": 1e10}, False),
         ({**OVER, "held": True, "holder": {"machine": "other", "pid": 7}}, False),
         ({**OVER, "id": "another"}, False),
         ({**RUNS, "state": "TERMINATING"}, True),
