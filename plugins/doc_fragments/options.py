@@ -25,8 +25,8 @@ def _documentation(action: str) -> str:
 
 
 def _option(options: Options, variable: Variable, names: Mapping[str, str]) -> Json:
-    notes = [variable.notes[entry_point] for entry_point in options.entry_points if entry_point in variable.notes]
-    if TERMINATE in options.entry_points and TERMINATE in variable.required_by:
+    notes = [variable.notes[playbook] for playbook in options.playbooks if playbook in variable.notes]
+    if TERMINATE in options.playbooks and TERMINATE in variable.required_by:
         notes.append("Required with O(state=absent).")
     return _described({**options.documentation(variable), "description": [variable.description, *notes]}, names)
 

@@ -69,7 +69,7 @@ VERBS = {
 }
 INVENTORY = re.compile(r"^export ANSIBLE_INVENTORY=\S+$", re.MULTILINE)
 # The short name of a playbook in the declaration of variables, if it is not the last word of its own.
-ENTRY_POINTS = {"cluster_session": "main", "sessions": "list"}
+SHORT_NAMES = {"cluster_session": "main", "sessions": "list"}
 RULES = {variable.full_name for variable in VARIABLES}
 # What a sample leaves out.
 LEFT_OUT = "…"
@@ -196,14 +196,14 @@ def test_a_session_file_that_breaks_a_rule_is_found() -> None:
 def broken_rule(command: Command) -> str:
     """The message of the first rule that a command breaks."""
     given = {name: value for name, value in command.variables.items() if name in RULES}
-    entry_point = ENTRY_POINTS.get(command.playbook, command.playbook.rpartition("_")[2])
+    playbook = SHORT_NAMES.get(command.playbook, command.playbook.rpartition("_")[2])
     try:
         # session_apps.yml uses the image of the running session.
-        image = {"session_image": "image-of-the-session"} if entry_point == "apps" else {}
-        check_variables(entry_point, with_environment({**given, **image}, SHIPPED))
+        image = {"session_image": "image-of-the-session"} if playbook == "apps" else {}
+        check_variables(playbook, with_environment({**given, **image}, SHIPPED))
     except InputError as error:
         return f"{command.page}: {error.message}"
-    unread = given.keys() - {variable.full_name for variable in read_by(entry_point)} if command.playbook else ()
+    unread = given.keys() - {variable.full_name for variable in read_by(playbook)} if command.playbook else ()
     return "".join(f"{command.page}: {command.playbook} does not read {name}" for name in sorted(unread))
 
 

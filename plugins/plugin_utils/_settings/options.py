@@ -40,17 +40,17 @@ _PLAYBOOK_ONLY = ("ignored_variables", "provision", "preflight", "preflight_age"
 class Options:
     """The options of an action: variables of playbooks, without ``prefix`` as well, and options that are no variables."""
 
-    entry_points: Tuple[str, ...]
+    playbooks: Tuple[str, ...]
     prefix: str = ""
     own: Tuple[Variable, ...] = ()
 
     def variables(self) -> Dict[str, Variable]:
         """The variable of each option."""
         found = {option.name: option for option in self.own}
-        for entry_point in self.entry_points:
-            for variable in read_by(entry_point):
+        for playbook in self.playbooks:
+            for variable in read_by(playbook):
                 # Of the waiting sessions of a pass.
-                is_kept = self.entry_points == (SCHEDULE,) and variable.kept
+                is_kept = self.playbooks == (SCHEDULE,) and variable.kept
                 if variable.prefix == PREFIX and variable.name not in _PLAYBOOK_ONLY and not is_kept:
                     found.setdefault(self._name(variable), variable)
         return found
@@ -59,8 +59,8 @@ class Options:
         return variable.name[len(self.prefix) :] if variable.name.startswith(self.prefix) else variable.name
 
     def documentation(self, variable: Variable) -> Json:
-        """The attributes of an option. A variable may give the value that is required in all entry points, or a template."""
-        is_required = set(self.entry_points) <= set(variable.required_by)
+        """The attributes of an option. A variable may give the value that is required in all playbooks, or a template."""
+        is_required = set(self.playbooks) <= set(variable.required_by)
         has_default = not is_required and variable.default not in (None, "", [], {}) and variable.name != "head"
         return {
             "type": variable.type,

@@ -21,8 +21,8 @@ PATTERNS = sorted((ROOT / "extensions/patterns").iterdir())
 DECLARED = {variable.full_name: variable for variable in VARIABLES}
 # Variables of playbooks/sessions.yml itself.
 OF_THE_PLAYBOOK = {"sessions_format"}
-# The playbook of the collection that a template's playbook imports, and the entry point of its role.
-ENTRY_POINTS = {"launch.yml": "main", "list.yml": "list", "end.yml": "terminate"}
+# The playbook of the collection that a template's playbook imports, by its name in the declaration of variables.
+PLAYBOOKS_OF = {"launch.yml": "main", "list.yml": "list", "end.yml": "terminate"}
 REQUIRED = {"name", "description", "playbook", "survey"}
 QUESTION = {"type", "question_name", "question_description", "variable", "required"}
 # The types of questions for the type of a variable.
@@ -94,7 +94,7 @@ def test_a_question_asks_for_a_variable_that_the_playbook_reads(playbook: str, q
     variable = DECLARED[question["variable"]]
     assert question["type"] in TYPES[variable.type]
     assert question.get("choices", []) == (["false", "true"] if variable.type == "bool" else list(variable.choices))
-    assert ENTRY_POINTS[playbook] in variable.read_by
+    assert PLAYBOOKS_OF[playbook] in variable.read_by
     for answer in (question["default"], *question.get("choices", ())) if "default" in question else ():
         variable.normal_form(answer)
     if "default" in question and variable.default is not None:

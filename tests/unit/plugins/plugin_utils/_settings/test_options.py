@@ -56,7 +56,7 @@ def test_an_unknown_option_is_refused_with_the_one_that_was_meant() -> None:
 def test_an_error_names_the_option_that_gave_the_value() -> None:
     error = InputError("session_apps: port", 22, "must not be 22")
     session = OPTIONS["session"]
-    assert session.by_option({"session_apps": []}, error).to_json() == {
+    assert session.by_option({"session_apps": []}, error).failure.to_json() == {
         "code": "input",
         "message": "apps: port: 22: must not be 22.",
         "where": "apps: port",
