@@ -179,7 +179,9 @@ class ComputeAction(ActionBase):
         found: Json = {name: str(self._of_place(variable, task_vars) or "") for name, variable in own.items()}
         found.update(self.engine, **{name: value for name, value in _taken(params, _ENGINE).items() if value})
         given = {name: value for name, value in found.items() if value}
-        return {**given, "agent": agent, "edition": runtime_scripts().edition, "secrets": _taken(params, _SECRET)}
+        # A process that has read secrets does not stay: what is not given is none.
+        secrets = {name: value for name, value in _taken(params, _SECRET).items() if value is not None}
+        return {**given, "agent": agent, "edition": runtime_scripts().edition, "secrets": secrets}
 
     def _noted(self, call: str, begun: float, result: Json) -> Json:
         """The result without what only the trace reads."""

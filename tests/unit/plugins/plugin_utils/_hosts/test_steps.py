@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from importlib import import_module
@@ -13,8 +14,13 @@ from types import UnionType
 from typing import get_type_hints
 
 import pytest
+from samples import plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._steps.step import OF_AGENT, OF_HEAD, step_of
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.secrets import SecretFiles
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.step_documents import LogRequest
+from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import OF_AGENT, OF_HEAD, run_step, step_of
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts import call, steps
 
 ROOT = Path(__file__).resolve().parents[5]
@@ -47,6 +53,24 @@ def test_python_3_8_can_evaluate_the_signature(name: str) -> None:
     """It evaluates no ``int | None``: the parameters of a step are read by their types."""
     found = get_type_hints(step_of(*name.split(".")))
     assert not [hint for hint in found.values() if isinstance(hint, UnionType)]
+
+
+def test_documents_arrive_as_they_were_sent() -> None:
+    """A plan in its short form, and keys as one text, from which Ansible can hide values of its own."""
+    whole, asked = plan(request(cluster_size=3), "aab"), LogRequest("s", ("main1",), tail=3)
+    keys = SecretFiles({"a": "YQ=="}, {"A": "a"}, "A=a")
+    sent = steps.CONTAINERS_STARTED(plan=whole.part("a"), secrets=keys).params
+    assert isinstance(sent["secrets"], str)
+    arrived = json.loads(json.dumps([sent, steps.LOGS_READ(wanted=asked).params]))
+
+    def step(_place: object, plan: Plan, secrets: SecretFiles) -> list[object]:
+        return [plan, secrets]
+
+    assert run_step("x.y", step, None, arrived[0]) == [whole.part("a"), keys]
+    assert LogRequest.from_parameter(arrived[1]["wanted"]) == asked
+    for wrong in ({"plan": {}}, {"plan": "x"}, {"secrets": "?"}):
+        with pytest.raises(InputError, match=r"^x\.y: (plan|secrets): "):
+            run_step("x.y", step, None, {**arrived[0], **wrong})
 
 
 def test_a_call_has_the_name_of_the_step_and_its_parameters() -> None:
