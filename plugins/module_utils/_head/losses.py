@@ -9,11 +9,12 @@ there before a pass has removed what the agent still has of it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
 from .._shared import states
-from .._shared.codec import Json, subset
 from .._shared.constants import RELOCATE
+from .._shared.documents.decision import FencedAgent, Loss
 from .._shared.documents.plan import Plan
 from .._shared.documents.report import AgentStatus
 from .._shared.documents.schema import UUID
@@ -86,7 +87,7 @@ def decided(
                 yield row, row.plan, lost
 
 
-def losses(store: Store, agents: Sequence[AgentStatus], owner: str, now: float) -> List[Json]:
+def losses(store: Store, agents: Sequence[AgentStatus], owner: str, now: float) -> List[Loss]:
     """Return a pass's decision for an owner's sessions: C(end), C(relocate), or C(stay) if no agent has room, which is recorded."""
     rows = [row for row in store.live({states.RUNNING}) if row.owner == owner]
     nodes, found = _nodes(store), decided(rows, agents, silent_agents(store), now)
@@ -100,22 +101,21 @@ def _action(
     lost: Sequence[str],
     agents: Sequence[AgentStatus],
     nodes: Mapping[str, str],
-) -> Json:
-    request, action, reason = row.request, plan.session.on_lost, describe_loss(plan, lost)
-    shown = {**subset(row, "id", "name", "owner"), "action": action, "reason": reason}
-    shown = {**shown, "nodes": {}, "swarms": {}, "shared": False}
+) -> Loss:
+    request, action = row.request, plan.session.on_lost
+    loss = Loss(row.id, row.name, row.owner, action, describe_loss(plan, lost), nodes={}, swarms={}, shared=False)
     if action != RELOCATE or request is None:
-        return shown
+        return loss
     places = _places(store, row, plan, request, lost, agents)
     if isinstance(places, Shortfall):
-        row.reason = f"{UNMOVED}{reason}, and no other agent has room for {places.reason}"
+        row.reason = f"{UNMOVED}{loss.reason}, and no other agent has room for {places.reason}"
         store.save(row)
-        return {**shown, "action": "stay", "reason": row.reason}
+        return replace(loss, action="stay", reason=row.reason)
     is_shared = plan.network.driver == "overlay"
     if is_shared:
         _fence(store, lost, "", nodes)
     own = {name: nodes.get(name, "") for name in lost}
-    return {**shown, "nodes": own, "swarms": {name: _swarm_of(store, own[name]) for name in lost}, "shared": is_shared}
+    return replace(loss, nodes=own, swarms={name: _swarm_of(store, own[name]) for name in lost}, shared=is_shared)
 
 
 def relocated(store: Store, row: SessionRecord, plan: Plan, request: Request, context: Context) -> Tuple[Plan, Moves]:
@@ -170,16 +170,16 @@ def fenced_agents(store: Store, session: str) -> List[str]:
     return [name for (name,) in found]
 
 
-def to_clean(store: Store, agents: Iterable[AgentStatus]) -> Dict[str, Json]:
+def to_clean(store: Store, agents: Iterable[AgentStatus]) -> Dict[str, FencedAgent]:
     """The fenced agents that answer again: the sessions to remove there, and whether they must join their Swarm again, and which."""
     by_name = {agent.name: agent for agent in agents if agent.reachable}
-    found: Dict[str, Json] = {}
+    found: Dict[str, FencedAgent] = {}
     for name, session, node in store.query("SELECT agent, session, node FROM fence ORDER BY agent, session"):
         agent = by_name.get(name)
         if agent is not None:
             is_out = bool(node) and not (agent.swarm or agent.managers)
-            entry = found.setdefault(name, {"sessions": [], "rejoins": is_out, "swarm": _swarm_of(store, node)})
-            entry["sessions"] += [session] if UUID(session) else []
+            fence = found.get(name) or FencedAgent((), is_out, _swarm_of(store, node))
+            found[name] = replace(fence, sessions=(*fence.sessions, *([session] if UUID(session) else [])))
     return found
 
 

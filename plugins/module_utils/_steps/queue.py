@@ -19,6 +19,7 @@ from .._head.session_record import SessionRecord, shown_holder
 from .._head.store import Store
 from .._head.usage import held_on, sample
 from .._shared.codec import Json, subset
+from .._shared.documents.decision import BegunPass, QueueRound, Upkeep
 from .._shared.planning.request import Request
 from .._shared.planning.swarm_plan import read_agents
 from .._shared.states import ERROR, LIVE, PENDING, RUNNING
@@ -26,14 +27,14 @@ from .._shared.text.summaries import waiting_summary
 from .step import Head
 
 
-def begin(head: Head, owner: str, holder: Json, lease: int, takeover: bool = False) -> Json:
+def begin(head: Head, owner: str, holder: Json, lease: int, takeover: bool = False) -> BegunPass:
     """Begin a pass, if C(begun): an owner has one pass at a time. C(holder) is the controller of another pass."""
     with Store.opened(head.directory, read_only=head.check) as store:
         other = queue_pass.begin(store, owner, holder, time.time(), lease, takeover=takeover)
     if other is None:
-        return {"begun": True, "holder": {}, "summary": []}
+        return BegunPass(begun=True)
     line = f"A pass over the queue of {owner} is in progress by {shown_holder(other)}: it launches what fits now."
-    return {"begun": False, "holder": other, "summary": [line]}
+    return BegunPass(holder=other, summary=(line,))
 
 
 def decide(
@@ -45,7 +46,7 @@ def decide(
     queue_policy: str,
     queue_age_bound: int,
     lease: int,
-) -> Json:
+) -> QueueRound:
     """Decide about all waiting sessions in one transaction: C(fitting) are those that fit, C(is_last) if none does."""
     rules = (queue_policy, queue_age_bound)
     context = Context.on_head(head.directory, rules, agents=read_agents(agents), holder=holder, lease=float(lease))
@@ -55,14 +56,14 @@ def decide(
         ended = [store.get(session) for session in sorted(live - store.ids(LIVE))]
         failed = [other for other in ended if other and other.state == ERROR]
         given_up = [f"Session {other.name} of {other.owner}: ERROR, {other.reason}" for other in failed]
-        return {
-            "fitting": [_session(row, row.request) for row in found.fitting if row.request],
-            "tried": [*tried, *(row.id for row in found.fitting)],
-            "is_last": found.is_last,
-            "remove": list(removable(store, context.agents)),
-            "ended": [other.to_json() for other in ended if other],
-            "summary": [*given_up, *([] if found.fitting else waiting_summary(found.waiting))],
-        }
+        return QueueRound(
+            fitting=tuple(_session(row, row.request) for row in found.fitting if row.request),
+            tried=(*tried, *(row.id for row in found.fitting)),
+            is_last=found.is_last,
+            remove=tuple(removable(store, context.agents)),
+            ended=tuple(other.to_json() for other in ended if other),
+            summary=(*given_up, *([] if found.fitting else waiting_summary(found.waiting))),
+        )
 
 
 def _session(row: SessionRecord, request: Request) -> Json:
@@ -79,7 +80,7 @@ def end(head: Head, owner: str, holder: Json) -> Json:
 
 def maintain(
     head: Head, owner: str, agents: Sequence[Json], keep_days: int, keep_logs: int, folders: Sequence[str] = ()
-) -> Json:
+) -> Upkeep:
     """Record the use of the agents and degraded sessions, and remove what is old: sessions after days, logs over C(keep_logs) bytes.
 
     C(lost) are the sessions that end or move because an agent is lost, C(fenced) the agents that have old containers to remove.
@@ -101,18 +102,13 @@ def maintain(
     surplus = surplus_logs(head.directory, {row.id for row in live}, keep_logs)
     if not head.check:
         remove_logs(head.directory, [*retired, *surplus])
-    return {
-        "degraded": [row.to_json() for row in degraded],
-        "lost": lost,
-        "fenced": to_remove,
-        "ended_folders": ended_folders,
-    }
+    return Upkeep(tuple(lost), to_remove, tuple(row.to_json() for row in degraded), tuple(ended_folders))
 
 
-def fenced(head: Head, agents: Sequence[Json]) -> Json:
+def fenced(head: Head, agents: Sequence[Json]) -> Upkeep:
     """Return which of these agents have old containers to remove, right before they are removed."""
     with Store.opened(head.directory, read_only=True) as store:
-        return {"fenced": to_clean(store, read_agents(agents))}
+        return Upkeep(fenced=to_clean(store, read_agents(agents)))
 
 
 def cleaned(head: Head, agent: str, sessions: Sequence[str], node: str = "") -> Json:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.container_view import BatchStatus
+from ...module_utils._shared.documents.decision import BegunPass, QueueRound, Upkeep
 from ...module_utils._shared.documents.step_documents import (
     Change,
     CreatedContainers,
@@ -78,11 +79,11 @@ IMAGE_COMMIT = Step(lambda: image.commit, validation.image)
 LOGS_READ = Step(lambda: logs.read, validation.answer(Logs))
 NETWORK_PRESENT = Step(lambda: network.present)
 NETWORK_ABSENT = Step(lambda: network.absent, validation.answer(RemovedNetworks))
-QUEUE_BEGIN = Step(lambda: queue.begin)
-QUEUE_DECIDE = Step(lambda: queue.decide)
+QUEUE_BEGIN = Step(lambda: queue.begin, validation.answer(BegunPass))
+QUEUE_DECIDE = Step(lambda: queue.decide, validation.answer(QueueRound))
 QUEUE_END = Step(lambda: queue.end)
-QUEUE_MAINTAIN = Step(lambda: queue.maintain, validation.losses)
-QUEUE_FENCED = Step(lambda: queue.fenced, validation.losses)
+QUEUE_MAINTAIN = Step(lambda: queue.maintain, validation.answer(Upkeep))
+QUEUE_FENCED = Step(lambda: queue.fenced, validation.answer(Upkeep))
 QUEUE_CLEANED = Step(lambda: queue.cleaned)
 REPORT_COLLECT = Step(lambda: report.collect)
 SESSION_PLACE = Step(lambda: session.place, validation.decision)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import List, Mapping
 
 from ...module_utils._shared import label
-from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import HOST, MULTI_NODE
+from ...module_utils._shared.documents.decision import FencedAgent, Loss
 from ...module_utils._shared.errors import ComputeError, StateError
 from .._hosts.conductor import Play
 from .._hosts.steps import (
@@ -35,24 +35,24 @@ _UNFENCED = "; if you know that its containers have ended, set session_relocate_
 _REMEDY = "run `docker swarm leave --force` there, and then provision_agents.yml."
 
 
-def fence_nodes(play: Play, reports: Reports, loss: Json, *, unfenced: bool = False) -> None:
+def fence_nodes(play: Play, reports: Reports, loss: Loss, *, unfenced: bool = False) -> None:
     """Make sure that nothing of a session runs on its lost agents. Raises ComputeError if the Swarm has not lost them, too.
 
     With ``unfenced``, a session on one host moves without that: the user knows that its containers have ended.
     """
-    swarms = {name: str(loss["swarms"].get(name) or "") for name in loss["nodes"]}
+    swarms = {name: loss.swarms.get(name, "") for name in loss.nodes}
     managers = {swarm: _manager(reports, swarm) for swarm in sorted(set(swarms.values()))}
-    if not all(managers.values()) and (loss["shared"] or not unfenced):
+    if not all(managers.values()) and (loss.shared or not unfenced):
         why = _OTHER_WITNESS if any(one.reachable and one.manager for one in reports.statuses) else _NO_WITNESS
-        raise StateError(why + ("." if loss["shared"] else _UNFENCED), play.head)
+        raise StateError(why + ("." if loss.shared else _UNFENCED), play.head)
     for swarm, manager in managers.items():
-        nodes = {name: node for name, node in loss["nodes"].items() if swarms[name] == swarm}
+        nodes = {name: node for name, node in loss.nodes.items() if swarms[name] == swarm}
         if manager:
             with play.phase("fence"):
-                play.on(manager, SWARM_FENCE(nodes=nodes, swarm_id=swarm, removes=bool(loss["shared"])))
+                play.on(manager, SWARM_FENCE(nodes=nodes, swarm_id=swarm, removes=loss.shared))
 
 
-def clean_up(play: Play, reports: Reports, fenced: Mapping[str, Json]) -> None:
+def clean_up(play: Play, reports: Reports, fenced: Mapping[str, FencedAgent]) -> None:
     """Remove old containers of sessions that have moved from agents that are back, and let these join their Swarm again."""
     # The store may name any host of the inventory: only agents of this play are cleaned.
     for agent in [name for name in play.names if name in fenced]:
@@ -63,26 +63,27 @@ def clean_up(play: Play, reports: Reports, fenced: Mapping[str, Json]) -> None:
             play.warn(_NOT_CLEANED % (agent, error.message))
 
 
-def _fenced_now(play: Play, reports: Reports, agent: str, found: Json) -> Json:
+def _fenced_now(play: Play, reports: Reports, agent: str, found: FencedAgent) -> FencedAgent | None:
     """Return what is still to clean of what was ``found``: another controller may have cleaned, and moved sessions back, meanwhile."""
     own = QUEUE_FENCED(agents=[report for report in reports.agents if report["name"] == agent])
-    now = (play.on_head(own).get("fenced") or {}).get(agent)
-    if not now:
-        return {}
-    sessions = [one for one in found["sessions"] if one in now["sessions"]]
-    return {"sessions": sessions, "rejoins": found["rejoins"] and now["rejoins"], "swarm": now["swarm"]}
+    now = play.on_head(own).fenced.get(agent)
+    if now is None:
+        return None
+    return FencedAgent(
+        tuple(one for one in found.sessions if one in now.sessions), found.rejoins and now.rejoins, now.swarm
+    )
 
 
-def _clean(play: Play, reports: Reports, agent: str, found: Json) -> None:
-    if not found:
+def _clean(play: Play, reports: Reports, agent: str, found: FencedAgent | None) -> None:
+    if found is None:
         return
-    sessions = list(found["sessions"])
+    sessions = list(found.sessions)
     if sessions:
         remove_containers(play, [agent], CONTAINERS_ABSENT(sessions=sessions, over=sessions, network=True))
     # None leaves a Swarm because the store says so: an agent that answers says itself that it is in none.
     known = [one for one in reports.statuses if one.name == agent and one.reachable]
-    rejoins = bool(found["rejoins"]) and any(not (one.swarm or one.managers) for one in known)
-    node = _rejoin(play, reports, agent, str(found["swarm"])) if rejoins else ""
+    rejoins = found.rejoins and any(not (one.swarm or one.managers) for one in known)
+    node = _rejoin(play, reports, agent, found.swarm) if rejoins else ""
     play.on_head(QUEUE_CLEANED(agent=agent, sessions=sessions, node=node))
     removed = "its old containers of sessions that have moved are removed" if sessions else ""
     joined = "it has joined its Swarm again" if rejoins else ""

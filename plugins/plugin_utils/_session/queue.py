@@ -14,6 +14,7 @@ from ...module_utils._head.session_view import finished_sessions, sessions_to_re
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import RELOCATE
 from ...module_utils._shared.documents import validation
+from ...module_utils._shared.documents.decision import BegunPass, Loss, QueueRound
 from ...module_utils._shared.documents.view import SessionView
 from ...module_utils._shared.errors import ComputeError, SessionError
 from ...module_utils._shared.exits import LOST, UNMOVED
@@ -69,8 +70,8 @@ class _Pass:
 
     def make(self) -> None:
         begun = self._begun()
-        self._play.show(begun["summary"])
-        if not begun["begun"]:
+        self._play.show(begun.summary)
+        if not begun.begun:
             return
         try:
             self._go_through()
@@ -82,19 +83,19 @@ class _Pass:
         if self._failures:
             raise SessionError(" ".join(self._failures))
 
-    def _begun(self) -> Json:
+    def _begun(self) -> BegunPass:
         """Begin the pass. The pass of a controller that has certainly ended is taken over."""
         lease = self._settings.launch_timeout
 
-        def begin(*, takeover: bool) -> Json:
+        def begin(*, takeover: bool) -> BegunPass:
             call = QUEUE_BEGIN(owner=self._owner, holder=lease_owner(), lease=lease, takeover=takeover)
             return self._play.on_head(call)
 
         with self._play.phase("upkeep"):
             begun = begin(takeover=False)
-            return begin(takeover=True) if begun["holder"] and has_exited(begun["holder"]) else begun
+            return begin(takeover=True) if begun.holder and has_exited(begun.holder) else begun
 
-    def _decided(self, tried: List[str], agents: List[Json]) -> Json:
+    def _decided(self, tried: List[str], agents: List[Json]) -> QueueRound:
         """Return what the head decides about the sessions that wait."""
         call = QUEUE_DECIDE(
             owner=self._owner,
@@ -107,22 +108,22 @@ class _Pass:
         )
         with self._play.phase("place"):
             decided = self._play.on_head(call)
-        self._play.notify_ends(decided["ended"])
-        self.has_changed = self.has_changed or bool(decided["ended"])
+        self._play.notify_ends(decided.ended)
+        self.has_changed = self.has_changed or bool(decided.ended)
         return decided
 
     def _go_through(self) -> None:
         play = self._play
         reports = collect_reports(play, measure=True)
         listed = self._listed(reports)
-        lost: List[Json] = []
+        lost: Sequence[Loss] = ()
         with self._keeping_failure():
             lost = self._keep_order(reports)
         finished = {session.id: session for session in self._finished(listed)}
         # If a session that has ended by itself has also lost an agent, its own end is the reason.
-        ends = [loss for loss in lost if loss["action"] == "end" and loss["id"] not in finished]
+        ends = [loss for loss in lost if loss.action == "end" and loss.id not in finished]
         for loss in ends:
-            self._end(loss["name"], loss["owner"], loss["id"], LOST + loss["reason"])
+            self._end(loss.name, loss.owner, loss.id, LOST + loss.reason)
         for over in finished.values():
             self._recent.note_use(over.agents)
             self._end(over.name, over.owner, over.id)
@@ -149,21 +150,21 @@ class _Pass:
         left = (one for one in finished_sessions(again) if one.id in ids)
         return [one for one in left if not one.held or has_exited(one.holder or {})]
 
-    def _fenced(self, own: List[SessionView], lost: List[Json], reports: Reports) -> List[RequestedSession]:
+    def _fenced(self, own: List[SessionView], lost: Sequence[Loss], reports: Reports) -> List[RequestedSession]:
         """The sessions that move now: their lost agents are fenced."""
-        moving = {loss["id"] for loss in lost if loss["action"] == RELOCATE}
+        moving = {loss.id for loss in lost if loss.action == RELOCATE}
         by_id = {one.id: one for one in self._requested([one for one in own if one.id in moving and one.request])}
         found = []
         for loss in lost:
-            if loss["action"] == "stay":
-                self._play.show([f"Session {loss['name']} was {loss['reason']}."])
-            if loss["action"] != RELOCATE or loss["id"] not in by_id or self._play.check:
+            if loss.action == "stay":
+                self._play.show([f"Session {loss.name} was {loss.reason}."])
+            if loss.action != RELOCATE or loss.id not in by_id or self._play.check:
                 continue
             try:
                 fence_nodes(self._play, reports, loss, unfenced=self._settings.relocate_unfenced)
-                found.append(replace(by_id[loss["id"]], relocates=True))
+                found.append(replace(by_id[loss.id], relocates=True))
             except ComputeError as error:
-                self._play.show([f"Session {loss['name']} was {UNMOVED}{error.message}"])
+                self._play.show([f"Session {loss.name} was {UNMOVED}{error.message}"])
         return found
 
     def _requested(self, sessions: Sequence[SessionView]) -> List[RequestedSession]:
@@ -200,7 +201,7 @@ class _Pass:
         now = time.time()
         return [replace(one, overdue=one.overdue and now > (one.ends or 0)) for one in listed]
 
-    def _keep_order(self, reports: Reports) -> List[Json]:
+    def _keep_order(self, reports: Reports) -> Sequence[Loss]:
         """Record the use of the agents, remove what is old, and clean agents that are back. Returns sessions that have lost agents."""
         play, folders = self._play, StaleSessionDirs.of(self._play.artifacts, check=self._play.check)
         maintain = QUEUE_MAINTAIN(
@@ -211,29 +212,29 @@ class _Pass:
             **folders.option(),
         )
         with play.phase("upkeep"):
-            result = play.on_head(maintain)
-        play.warn(*folders.remove(result.get("ended_folders") or ()))
-        play.notify(notification.DEGRADED, *result.get("degraded") or ())
+            found = play.on_head(maintain)
+        play.warn(*folders.remove(found.ended_folders))
+        play.notify(notification.DEGRADED, *found.degraded)
         if not play.check:
-            clean_up(play, reports, result.get("fenced") or {})
-        return list(result.get("lost") or ())
+            clean_up(play, reports, found.fenced)
+        return found.lost
 
     def _launch_what_fits(self, reports: Reports) -> None:
         """Rounds until nothing fits. In check mode nothing is launched, so another round would give the same room again."""
         tried: List[str] = []
         while True:
             decided = self._decided(tried, reports.agents)
-            fitting = [validation.arrived(SessionView, one, "answer", self._play.head) for one in decided["fitting"]]
+            fitting = [validation.arrived(SessionView, one, "answer", self._play.head) for one in decided.fitting]
             requested = self._requested(fitting)
             if not self._play.check:
-                remove(self._play, reports, decided["remove"], decided["ended"])
+                remove(self._play, reports, decided.remove, decided.ended)
             for session in requested:
                 self._launch(session)
-            self._play.show(decided["summary"])
-            if decided["is_last"] or self._play.check:
+            self._play.show(decided.summary)
+            if decided.is_last or self._play.check:
                 return
             # What has become free meanwhile is used, too.
-            reports, tried = collect_reports(self._play), list(decided["tried"])
+            reports, tried = collect_reports(self._play), list(decided.tried)
 
     def _launch(self, session: RequestedSession) -> None:
         """Launch a session that waits, or repair one that runs: it keeps running, and the next pass tries again."""

@@ -12,13 +12,14 @@ from ..codec import Document, Json, decoded
 from .plan import Plan
 from .schema import (
     AGENT,
-    FENCED,
     HOSTNAME,
     MOST,
     SHORT_NAME,
     UUID,
+    a_flag,
     a_line,
     a_text,
+    by_name,
     in_order,
     matching,
     or_none,
@@ -49,6 +50,18 @@ class DecidedSession(Document):
 
 
 @dataclass(frozen=True)
+class FencedAgent(Document):
+    """An agent that may have old containers of ``sessions`` that have moved. If it ``rejoins``, its Swarm has removed it meanwhile."""
+
+    sessions: Tuple[str, ...] = ruled([UUID])
+    rejoins: bool = ruled(a_flag)
+    swarm: str = ruled(a_line)
+
+
+FENCED = by_name(AGENT, rules_of(FencedAgent))
+
+
+@dataclass(frozen=True)
 class Decision(Document):
     """A decision of the head about a request.
 
@@ -75,7 +88,7 @@ class Decision(Document):
     new_limits: Tuple[str, ...] = ruled([SHORT_NAME], ())
     remove: Tuple[str, ...] = ruled([UUID], ())
     former_size: int = ruled(whole(MOST), 0)
-    fenced: Mapping[str, Json] = ruled(FENCED, dict)
+    fenced: Mapping[str, FencedAgent] = ruled(FENCED, dict)
     # The plan has rules of its own. A controller takes the rest as it is.
     plan: Optional[Plan] = None
     changed: bool = False
@@ -89,3 +102,54 @@ class Decision(Document):
         plan = self.plan.to_short_json() if self.plan else None
         document = Document.to_json(replace(self, plan=None))
         return {**document, "session": self.session.to_json(), "plan": plan}
+
+
+@dataclass(frozen=True)
+class Loss(Document):
+    """A session that has lost agents: it ends, it is to move (``relocate``), or it stays, because no agent has room.
+
+    ``nodes`` and ``swarms`` are those of the lost agents. If they are ``shared``, the session has an overlay network.
+    """
+
+    id: str = ruled(UUID)
+    name: str = ruled(a_line)
+    owner: str = ruled(a_line)
+    action: str = ruled(matching("end|relocate|stay"))
+    reason: str = ruled(a_text)
+    nodes: Mapping[str, str] = ruled(by_name(AGENT, a_line))
+    swarms: Mapping[str, str] = ruled(by_name(AGENT, a_line))
+    shared: bool = ruled(a_flag)
+
+
+@dataclass(frozen=True)
+class Upkeep(Document):
+    """What the head has found at the beginning of a pass: sessions with lost agents, agents that are back, and degraded sessions."""
+
+    lost: Tuple[Loss, ...] = ruled([rules_of(Loss)], ())
+    fenced: Mapping[str, FencedAgent] = ruled(FENCED, dict)
+    degraded: Tuple[Json, ...] = ruled([{}], ())
+    ended_folders: Tuple[str, ...] = ruled([a_text], ())
+
+
+@dataclass(frozen=True)
+class BegunPass(Document):
+    """Whether a pass has ``begun``. If not, ``holder`` is the controller of another pass of the owner."""
+
+    begun: bool = ruled(a_flag, False)
+    holder: Optional[Json] = ruled(or_none({}), None)
+    summary: Tuple[str, ...] = ruled([a_text], ())
+
+
+@dataclass(frozen=True)
+class QueueRound(Document):
+    """A round of a pass. ``fitting`` are the sessions to launch, ``remove`` the IDs of ended ones that still hold something.
+
+    ``tried`` are those that the pass has tried to launch, and ``ended`` those that have left the queue or ended meanwhile.
+    """
+
+    fitting: Tuple[Json, ...] = ruled([{}], ())
+    tried: Tuple[str, ...] = ruled([a_line], ())
+    is_last: bool = ruled(a_flag, False)
+    remove: Tuple[str, ...] = ruled([UUID], ())
+    ended: Tuple[Json, ...] = ruled([{}], ())
+    summary: Tuple[str, ...] = ruled([a_text], ())

@@ -13,7 +13,6 @@ from ..constants import LONGEST_GRACE
 from .schema import (
     AGENT,
     AMOUNT,
-    FENCED,
     GPUS,
     INTERFACE,
     MACHINE,
@@ -145,18 +144,3 @@ REPORT = {
 STORE = Required(sessions=AMOUNT, policy=a_flag)
 _SESSION = Required(id=UUID, name=a_line, state=a_line)
 RECORDED = RulesOf({"session": _SESSION, "grace": whole(LONGEST_GRACE)}, ["session"])
-LOSSES = {
-    "fenced": FENCED,
-    "lost": [
-        Required(
-            id=UUID,
-            name=a_line,
-            owner=a_line,
-            action=matching("end|relocate|stay"),
-            reason=a_text,
-            nodes=by_name(AGENT, a_line),
-            swarms=by_name(AGENT, a_line),
-            shared=a_flag,
-        )
-    ],
-}

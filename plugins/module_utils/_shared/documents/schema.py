@@ -228,5 +228,3 @@ AMOUNT, PORT = whole(MOST_AMOUNT), whole(65535)
 _GPU = Required(id=a_line, shares=lambda value: a_number(value) and 0 < value <= MOST)
 GPUS = [lambda value: fault(_GPU, value) is None and fault({"memory": AMOUNT}, value) is None]
 RESOURCES = {"millicpus": AMOUNT, "memory": AMOUNT, "shm": AMOUNT, "gpus": GPUS, "cpuset": is_cpuset, "fabric": a_flag}
-# The agents that may have old containers of sessions that have moved.
-FENCED = by_name(AGENT, Required(sessions=[UUID], rejoins=a_flag, swarm=a_line))

@@ -23,7 +23,7 @@ from .declaration import BatchSettings, ContainerSettings
 from .image import AgentImage
 from .label_rules import invalid_labels
 from .plan import App, Container, Mount, Network, Plan, Port, Role, Secret, Session, User
-from .report_rules import LOSSES, RECORDED, REPORT, STORE
+from .report_rules import RECORDED, REPORT, STORE
 from .schema import (
     AGENT,
     AMOUNT,
@@ -170,11 +170,6 @@ def recorded(document: Json, sender: str) -> Json:
     if document.get("session") != {}:
         _checked(RECORDED, document, "answer", sender)
     return document
-
-
-def losses(document: Json, sender: str) -> Json:
-    """The sessions that have lost agents, and the agents that are back. Raises ComputeError if the answer does not say so."""
-    return _checked(LOSSES, document, "answer", sender)
 
 
 def request(document: object, sender: str) -> Json:

@@ -22,6 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, apply_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import FencedAgent
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.validation import arrived
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionList
 from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import maintain
@@ -173,9 +174,7 @@ def test_a_damaged_fence_stops_no_pass(path: Path) -> None:
     with Store.opened(head.directory) as store:
         for session in ("x", SESSION):
             store.execute("INSERT INTO fence VALUES ('a', ?, '')", (session,))
-    assert maintain(head, "alice", REPORTS, 30, "1G")["fenced"] == {
-        "a": {"sessions": [SESSION], "rejoins": False, "swarm": ""}
-    }
+    assert maintain(head, "alice", REPORTS, 30, "1G").fenced == {"a": FencedAgent((SESSION,), rejoins=False, swarm="")}
 
 
 @pytest.mark.parametrize(

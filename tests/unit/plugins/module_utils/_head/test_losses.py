@@ -27,6 +27,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.session_reco
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import FencedAgent
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ConflictError
@@ -88,8 +89,8 @@ def test_the_containers_of_a_lost_agent_get_new_places_and_stay_what_they_are(st
     wanted = asked()
     made, reports = lost(store, wanted, C)
     [loss] = losses(store, reports, "alice", 2000.0)
-    assert (loss["action"], loss["nodes"], loss["swarms"]) == ("relocate", {"b": "node-b"}, {"b": "swarm1"})
-    assert loss["shared"]
+    assert (loss.action, loss.nodes, loss.swarms) == ("relocate", {"b": "node-b"}, {"b": "swarm1"})
+    assert loss.shared
     decision = launch(store, wanted, context(*reports, now=2000.0, relocates=True))
     moved = plan_of(decision)
     assert (decision.outcome, decision.moves, decision.missing) == ("repair", (("sub2", "b", "c"),), ("sub2",))
@@ -117,11 +118,11 @@ def test_without_room_nothing_changes_and_the_reason_is_shown(store: Store) -> N
     wanted = asked(cluster_size=4)
     made, reports = lost(store, wanted, agent("c", cpus=1, node="node-c"))
     [loss] = losses(store, reports, "alice", 2000.0)
-    assert loss["action"] == "stay"
+    assert loss.action == "stay"
     reason = (
         "not relocated: b has not answered for 1 min, and no other agent has room for sub3: a: needs 1 CPUs, 0 free"
     )
-    assert loss["reason"].startswith(reason)
+    assert loss.reason.startswith(reason)
     with pytest.raises(ConflictError, match="b cannot be reached"):
         launch(store, wanted, context(*reports, now=2000.0, relocates=True))
     [listed] = list_sessions([row_of(store)], reports)
@@ -147,7 +148,7 @@ def test_a_session_on_one_agent_moves_as_a_whole(store: Store) -> None:
     reports = (agent("a", cpus=1), silent(B), C)
     note_agents(store, reports, 1900.0)
     [loss] = losses(store, reports, "alice", 2000.0)
-    assert (loss["action"], loss["shared"]) == ("relocate", False)
+    assert (loss.action, loss.shared) == ("relocate", False)
     moved = plan_of(launch(store, wanted, context(*reports, now=2000.0, relocates=True)))
     assert [one.agent for one in moved.containers] == ["c", "c"]
     assert [one.address for one in moved.containers] == [one.address for one in made.containers]
@@ -164,8 +165,8 @@ def test_an_agent_that_is_back_is_cleaned_and_does_not_count_before(store: Store
     [listed] = list_sessions([row_of(store)], now)
     assert listed.degraded == ()
     assert to_clean(store, reports) == {}
-    assert to_clean(store, now) == {"b": {"sessions": [made.session.id], "rejoins": True, "swarm": "swarm1"}}
-    assert to_clean(store, (replace(back, swarm="swarm1"),))["b"]["rejoins"] is False
+    assert to_clean(store, now) == {"b": FencedAgent((made.session.id,), rejoins=True, swarm="swarm1")}
+    assert to_clean(store, (replace(back, swarm="swarm1"),))["b"].rejoins is False
     unfence(store, "b", [made.session.id])
     assert (to_clean(store, now), fenced_agents(store, made.session.id)) == ({}, [])
 
@@ -178,9 +179,9 @@ def test_a_fenced_agent_gets_nothing_of_the_session_before_it_is_clean(store: St
     [up] = carried_out([A], first)
     reports = (up, silent(B), C)
     note_agents(store, reports, 1900.0)
-    assert [one["action"] for one in losses(store, reports, "alice", 2000.0)] == ["stay"]
+    assert [one.action for one in losses(store, reports, "alice", 2000.0)] == ["stay"]
     unfence(store, "c", [first.session.id])
-    assert [one["action"] for one in losses(store, reports, "alice", 2000.0)] == ["relocate"]
+    assert [one.action for one in losses(store, reports, "alice", 2000.0)] == ["relocate"]
 
 
 def test_an_agent_is_silent_since_the_first_pass_without_an_answer(store: Store) -> None:
@@ -198,7 +199,7 @@ def test_an_end_has_the_lost_agent_as_its_reason(store: Store) -> None:
     made, reports = lost(store, asked(on_lost="end"))
     [loss] = losses(store, reports, "alice", 2000.0)
     holder: Json = {"user": "alice"}
-    change = Change(made.session.id, "", "", LOST + loss["reason"], "", 2000.0, 600.0, agents=reports, holder=holder)
+    change = Change(made.session.id, "", "", LOST + loss.reason, "", 2000.0, 600.0, agents=reports, holder=holder)
     make_change(store, "terminating", change)
     _before, row = make_change(store, "terminated", replace(change, reason="", reached=("a",)))
     assert row is not None
@@ -220,7 +221,7 @@ def test_a_session_moves_only_from_agents_that_its_pass_has_found_lost(store: St
     """The Swarm was asked about these alone. Another agent can have been silent for long enough by the time of the move."""
     wanted = asked(cluster_size=4, per_agent=2)
     made, reports = lost(store, wanted, C, agent("d", cpus=2, node="node-d"))
-    assert [loss["nodes"] for loss in losses(store, reports, "alice", 2000.0)] == [{"b": "node-b"}]
+    assert [loss.nodes for loss in losses(store, reports, "alice", 2000.0)] == [{"b": "node-b"}]
     later = (silent(A), *reports[1:])
     note_agents(store, later, 1900.0)
     with pytest.raises(ConflictError, match="a cannot be reached"), store.transaction():

@@ -128,11 +128,11 @@ class Sessions(RuleBasedStateMachine):
         self.now += PATIENCE
         note_agents(self.store, reports, self.now)
         for host, entry in to_clean(self.store, reports).items():
-            self.removed(entry["sessions"], host)
-            unfence(self.store, host, entry["sessions"])
+            self.removed(entry.sessions, host)
+            unfence(self.store, host, entry.sessions)
         for loss in losses(self.store, self.reports(), "alice", self.now):
-            row = self.store.get(loss["id"])
-            if loss["action"] == "relocate" and row is not None and row.request is not None:
+            row = self.store.get(loss.id)
+            if loss.action == "relocate" and row is not None and row.request is not None:
                 self.decided(row.name, row.request.size, "relocate", end, relocates=True)
         self.removed(removable(self.store, self.reports()))
 

@@ -6,13 +6,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from conducted import conducted, options_of
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import (
+    FencedAgent,
+    Loss,
+    Upkeep,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.losses import clean_up, fence_nodes
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Reports
@@ -21,7 +28,7 @@ FIRST, SECOND, THIRD = (f"{number:08}-0000-4000-8000-000000000000" for number in
 MANAGER = {"state": "active", "manager": True, "cluster_id": "c1"}
 RUNS = {"id": "1", "session": "other", "labels": {"cluster.compute.session.mode": "multi-node"}}
 LOCAL = {"id": "2", "session": "local", "labels": {"cluster.compute.session.mode": "single-node"}}
-LOST: Json = {"nodes": {"b": "node-b"}, "swarms": {"b": "c1"}, "shared": True}
+LOST = Loss(FIRST, "train", "alice", "relocate", "x", nodes={"b": "node-b"}, swarms={"b": "c1"}, shared=True)
 
 
 def reports(**swarm: Any) -> Reports:
@@ -33,22 +40,27 @@ def reports(**swarm: Any) -> Reports:
     )
 
 
-BACK: Json = {"b": {"sessions": [FIRST], "rejoins": True, "swarm": "c1"}}
+BACK = {"b": FencedAgent((FIRST,), rejoins=True, swarm="c1")}
 
 
-def cleaning(containers: Json, now: Json = BACK) -> Any:
+def cleaning(containers: Json, now: Mapping[str, FencedAgent] = BACK) -> Any:
     """A play whose head has the fences ``now`` when it is asked again."""
     described = {
         "swarm": {"cluster_id": "c1", "address": "192.0.2.1", "node_id": "new"},
         "tokens": {"worker": "SWMTKN", "manager": "no"},
     }
-    script = {"containers": containers, "swarm": described, "queue.cleaned": {}, "queue.fenced": {"fenced": now}}
+    script = {
+        "containers": containers,
+        "swarm": described,
+        "queue.cleaned": {},
+        "queue.fenced": Upkeep(fenced=now).to_json(),
+    }
     return conducted(script, "a", "b", "c", inventory={"b": {"ansible_host": "192.0.2.2"}})
 
 
 def test_an_agent_that_is_back_is_cleaned_before_it_joins_and_before_it_counts() -> None:
     play = cleaning({"changed": True})
-    clean_up(play, reports(), {"b": {"sessions": [FIRST], "rejoins": True, "swarm": "c1"}})
+    clean_up(play, reports(), BACK)
     assert [(host, step) for host, step, _args in play.asked] == [
         ("a", "queue.fenced"),
         ("b", "containers.absent"),
@@ -68,18 +80,18 @@ def test_an_agent_that_is_back_is_cleaned_before_it_joins_and_before_it_counts()
 def test_no_agent_leaves_its_swarm_because_the_store_says_so(swarm: Json) -> None:
     play, found = cleaning({"changed": True}), reports()
     found.agents[1]["engine"] = {"swarm": {**swarm, "cluster_id": "c1"}}
-    clean_up(play, found, {"b": {"sessions": [FIRST], "rejoins": True, "swarm": "c1"}})
+    clean_up(play, found, BACK)
     assert [step for _host, step, _args in play.asked] == ["queue.fenced", "containers.absent", "queue.cleaned"]
 
 
 @pytest.mark.parametrize(
-    ("now", "removed"), [({}, []), ({"b": {"sessions": [SECOND, THIRD], "rejoins": False, "swarm": "c1"}}, [[SECOND]])]
+    ("now", "removed"), [({}, []), ({"b": FencedAgent((SECOND, THIRD), rejoins=False, swarm="c1")}, [[SECOND]])]
 )
 def test_a_session_that_another_controller_has_moved_back_meanwhile_keeps_its_containers(
-    now: Json, removed: list[list[str]]
+    now: Mapping[str, FencedAgent], removed: list[list[str]]
 ) -> None:
     play = cleaning({"changed": True}, now)
-    clean_up(play, reports(), {"b": {"sessions": [FIRST, SECOND], "rejoins": True, "swarm": "c1"}})
+    clean_up(play, reports(), {"b": FencedAgent((FIRST, SECOND), rejoins=True, swarm="c1")})
     assert [options["sessions"] for options in options_of(play, "containers.absent")] == removed
     assert options_of(play, "containers.stopped") == options_of(play, "swarm.leave") == []
     assert options_of(play, "queue.cleaned") == [{"agent": "b", "sessions": one, "node": ""} for one in removed]
@@ -87,13 +99,13 @@ def test_a_session_that_another_controller_has_moved_back_meanwhile_keeps_its_co
 
 def test_a_host_that_is_no_agent_of_the_play_is_left_alone() -> None:
     play = cleaning({"changed": True})
-    clean_up(play, reports(), {"database": {"sessions": [FIRST], "rejoins": True, "swarm": "c1"}})
+    clean_up(play, reports(), {"database": BACK["b"]})
     assert play.asked == []
 
 
 def test_an_agent_that_cannot_be_cleaned_stays_fenced() -> None:
     play = cleaning({"failed": True, "msg": "b: the engine does not answer.", "failure": {"code": "engine"}})
-    clean_up(play, reports(), {"b": {"sessions": [FIRST], "rejoins": True, "swarm": "c1"}})
+    clean_up(play, reports(), BACK)
     assert [step for _host, step, _args in play.asked] == ["queue.fenced", "containers.absent"]
     assert "What sessions have left on b was not removed: b: the engine does not answer." in play.warnings[0]
 
@@ -116,11 +128,11 @@ def test_only_the_swarm_of_a_lost_agent_says_that_it_is_lost() -> None:
     play = conducted({"swarm.fence": {}}, "a", "b", "c")
     fence_nodes(play, two_swarms(), LOST)
     assert [host for host, _step, _options in play.asked] == ["c"]
-    for lost, answering in ((LOST, reports(cluster_id="other")), ({**LOST, "swarms": {"b": ""}}, two_swarms())):
+    for lost, answering in ((LOST, reports(cluster_id="other")), (replace(LOST, swarms={"b": ""}), two_swarms())):
         with pytest.raises(StateError, match=r"^The managers that answer are of another Swarm than the lost host"):
             fence_nodes(play, answering, lost)
     # Of the only Swarm that there is, the manager says whether it has known the node.
-    fence_nodes(play, reports(), {**LOST, "swarms": {}})
+    fence_nodes(play, reports(), replace(LOST, swarms={}))
     assert [(host, options["swarm_id"]) for host, _step, options in play.asked] == [("c", "c1"), ("a", "")]
 
 
@@ -136,7 +148,7 @@ def test_an_agent_joins_its_own_swarm_again() -> None:
 @pytest.mark.parametrize("shared", [True, False])
 def test_without_a_manager_no_session_moves_unless_a_person_knows_that_its_containers_have_ended(shared: bool) -> None:
     """The agent may be out of reach for the controller alone, and its containers may still write."""
-    play, loss = conducted({}, "a", "b"), {**LOST, "shared": shared}
+    play, loss = conducted({}, "a", "b"), replace(LOST, shared=shared)
     with pytest.raises(
         StateError, match=r"^No manager of a Swarm answers to confirm that the lost host is down"
     ) as caught:

@@ -18,6 +18,7 @@ from samples import decision, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import SESSION_DIRS
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import FencedAgent
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionView
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, SessionError
 from ansible_collections.cluster.compute.plugins.plugin_utils._client.request_cache import KeptRequests
@@ -136,7 +137,12 @@ def test_a_launch_of_a_pass_asks_only_the_agents_again_that_have_changed(monkeyp
 
 @pytest.mark.parametrize(
     ("fails", "decided", "recent"),
-    [("late", {}, 30), ("", {"remove": ["old"]}, 30), ("", {"fenced": {"a": {}}}, 30), ("", {}, -1)],
+    [
+        ("late", {}, 30),
+        ("", {"remove": ["old"]}, 30),
+        ("", {"fenced": {"a": FencedAgent((), rejoins=False, swarm="")}}, 30),
+        ("", {}, -1),
+    ],
 )
 def test_a_launch_asks_all_agents_after_a_failure_a_removal_or_some_time(
     fails: str, decided: Json, recent: float, monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,7 @@ from samples import SESSION, decision, exactly, plan, request, running_row
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision, FencedAgent
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 
 PLAN = plan(request(cluster_size=3, cluster_mode="multi-node"), "aab")
@@ -33,7 +33,7 @@ FULL = decision(
     new_limits=("lifetime",),
     remove=(SESSION,),
     former_size=2,
-    fenced={"c": {"sessions": [SESSION], "rejoins": True, "swarm": "s1"}},
+    fenced={"c": FencedAgent((SESSION,), rejoins=True, swarm="s1")},
     changed=True,
     is_new=True,
     has_next_command=True,
