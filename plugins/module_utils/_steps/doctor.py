@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import json
 import time
-from typing import List
+from typing import List, Sequence
 
 from .._agent import overlay_endpoint, port_probe
 from .._agent.devices import NO_LIMIT
@@ -68,76 +68,75 @@ def examine(agent: AgentHandle, addresses: List[str], several: bool, sharing: st
     return {"unreached" if isinstance(found, Unreached) else "report": found.to_json()}
 
 
-def listen(agent: AgentHandle, mark: str) -> Json:
+def listen(agent: AgentHandle, mark: str) -> Probe:
     """Start a container that listens for datagrams with this mark."""
     port_probe.start_listener(agent.connect(Engine), mark, _LIFETIME)
-    return _found(Probe(listened=True))
+    return Probe(listened=True)
 
 
-def send(agent: AgentHandle, mark: str, agents: List[Json], port: int) -> Json:
+def send(agent: AgentHandle, mark: str, agents: Sequence[Peer], port: int) -> Probe:
     """Send datagrams to the other agents, and connect to the Swarm ports of those that are members.
 
     A container sends to the ``port`` of VXLAN of all agents, this one included, which must not arrive.
     """
-    peers = list(map(Peer.from_json, agents))
-    own = next(peer for peer in peers if peer.name == agent.name)
-    others = [peer for peer in peers if peer is not own and peer.address]
+    own = next(peer for peer in agents if peer.name == agent.name)
+    others = [peer for peer in agents if peer is not own and peer.address]
     port_probe.send_probe(agent.name, {peer.name: peer.address for peer in others}, mark, own.mtu, port)
     connected = port_probe.probe_connection({peer.name: peer.address for peer in others if peer.member})
-    addresses = [peer.address for peer in peers if peer.address]
+    addresses = [peer.address for peer in agents if peer.address]
     network = _OF_OVERLAYS if own.member else _DEFAULT
     try:
         port_probe.send_from_container(agent.connect(Engine), addresses, port, mark, network, deadline_in(_SENDING))
     except EngineError as error:
-        return _found(Probe(sent=True, connected=connected, reason=error.message))
-    return _found(Probe(sent=True, connected=connected, contained=True))
+        return Probe(sent=True, connected=connected, reason=error.message)
+    return Probe(sent=True, connected=connected, contained=True)
 
 
-def hear(agent: AgentHandle, mark: str) -> Json:
+def hear(agent: AgentHandle, mark: str) -> Probe:
     """Remove the container that listens, and return what it has received."""
     received = port_probe.stop_listener(agent.connect(Engine), mark)
-    return _found(Probe(received=tuple(map(tuple, received))))
+    return Probe(received=tuple(map(tuple, received)))
 
 
-def create_network(agent: AgentHandle, mark: str, plan: Json) -> Json:
+def create_network(agent: AgentHandle, mark: str, plan: OverlayPlan) -> Probe:
     """Create the overlay network on a manager. Networks that killed checks have left are removed first."""
-    engine, wanted = agent.connect(Engine), OverlayPlan.from_json(plan)
+    engine = agent.connect(Engine)
     _remove_old_networks(engine)
     network = Network(
         name=_NETWORK % mark,
         driver="overlay",
-        subnet=wanted.subnet,
-        gateway=wanted.gateway,
-        ip_range=wanted.ip_range,
-        mtu=wanted.mtu,
-        encrypted=wanted.encrypted,
+        subnet=plan.subnet,
+        gateway=plan.gateway,
+        ip_range=plan.ip_range,
+        mtu=plan.mtu,
+        encrypted=plan.encrypted,
         labels={label.CHECK: str(int(time.time()))},
     )
     engine.create_network(network.name, network_body(network))
-    return _found(Probe())
+    return Probe()
 
 
-def join_network(agent: AgentHandle, mark: str, plan: Json) -> Json:
+def join_network(agent: AgentHandle, mark: str, plan: OverlayPlan) -> Probe:
     """Start this agent's container in the network, and wait until it answers."""
     failure = "the container in the check's overlay network does not answer"
-    body = _body(mark, agent.name, OverlayPlan.from_json(plan))
+    body = _body(mark, agent.name, plan)
     start_lasting(agent.connect(Engine), _NETWORK % mark, body, failure)
-    return _found(Probe())
+    return Probe()
 
 
-def test_network(agent: AgentHandle, mark: str) -> Json:
+def test_network(agent: AgentHandle, mark: str) -> Probe:
     """Let the container test the network; return what it has found, at the latest after some time."""
     return _ordered(agent, mark, overlay_endpoint.GO, "all", '["done"]', _TEST)
 
 
-def measure(agent: AgentHandle, mark: str, peer: str, seconds: float) -> Json:
+def measure(agent: AgentHandle, mark: str, peer: str, seconds: float) -> Probe:
     """Let the container measure the throughput to the container of another agent."""
     return _ordered(agent, mark, overlay_endpoint.LINK, peer, '["mbits"', seconds + _SLACK)
 
 
-def leave_network(agent: AgentHandle, mark: str) -> Json:
+def leave_network(agent: AgentHandle, mark: str) -> Probe:
     """Remove the container, and return all that it has found, which is nothing if there is none."""
-    return _found(Probe(overlay=read_overlay(stop_lasting(agent.connect(Engine), _NETWORK % mark))))
+    return Probe(overlay=read_overlay(stop_lasting(agent.connect(Engine), _NETWORK % mark)))
 
 
 def remove_network(agent: AgentHandle, mark: str) -> Json:
@@ -149,16 +148,12 @@ def remove_network(agent: AgentHandle, mark: str) -> Json:
     return {}
 
 
-def _found(probe: Probe) -> Json:
-    return {"probe": probe.to_json()}
-
-
-def _ordered(agent: AgentHandle, mark: str, file: str, order: str, last: str, seconds: float) -> Json:
+def _ordered(agent: AgentHandle, mark: str, file: str, order: str, last: str, seconds: float) -> Probe:
     """Return what the container has found once it has written a line that begins with ``last``, or after some seconds."""
     engine = agent.connect(Engine)
     engine.put_file(_NETWORK % mark, f"{overlay_endpoint.FOLDER}/{file}", f"{order}\n".encode())
     wait_until(lambda: "\n" + last in engine.logs(_NETWORK % mark), deadline_in(seconds), 0.2, 1.0)
-    return _found(Probe(overlay=read_overlay(engine.logs(_NETWORK % mark))))
+    return Probe(overlay=read_overlay(engine.logs(_NETWORK % mark)))
 
 
 def _body(mark: str, agent: str, plan: OverlayPlan) -> Json:

@@ -38,7 +38,7 @@ from .overlay_plan import Link, overlay_plan, ring, rounds
 
 # What is known of an agent on which a step has failed, for a reason.
 Failed = Callable[[str], Probe]
-Answers = Dict[str, Json | Failure]
+Answers = Dict[str, Probe | Failure]
 
 
 def check_agents(play: Play, required: Requirements, seconds: float) -> Checkup:
@@ -77,8 +77,10 @@ def _examine(play: Play) -> List[Agent]:
 
 
 def _examined(host: str, answer: Json | Failure) -> Agent:
+    if isinstance(answer, Failure):
+        return Unreached(host, root_cause(answer))
     try:
-        return examination(_successful(answer), host)
+        return examination(answer, host)
     except ComputeError as error:
         return Unreached(host, error.message)
 
@@ -115,7 +117,7 @@ class _Tests:
     def test_ports(self, agents: Sequence[Examination]) -> None:
         """Send from every agent to every other. All of them listen before any of them sends."""
         names, port = [one.name for one in agents], data_path_port(one.swarm for one in agents)
-        peers = [_peer(one).to_json() for one in agents]
+        peers = [_peer(one) for one in agents]
         try:
             self._keep(self._step(names, DOCTOR_LISTEN(mark=self._mark)), _no_port)
             self._keep(self._step(names, DOCTOR_SEND(mark=self._mark, agents=peers, port=port)), _no_port)
@@ -126,7 +128,7 @@ class _Tests:
         """Test a throw-away network with a container of each agent. Returns the plan with the links that were measured."""
         links: List[Link] = []
         try:
-            create = DOCTOR_CREATE_NETWORK(mark=self._mark, plan=plan.to_json())
+            create = DOCTOR_CREATE_NETWORK(mark=self._mark, plan=plan)
             self._keep(self._step([plan.manager], create), _no_network)
             if not self.probes[plan.manager].network_reason:
                 links = self._test_inside([member.name for member in plan.members], plan)
@@ -137,7 +139,7 @@ class _Tests:
     def _test_inside(self, names: Sequence[str], plan: OverlayPlan) -> List[Link]:
         """Let the containers test each other as soon as all answer, then measure the throughput. Returns the measured links."""
         try:
-            self._keep(self._step(names, DOCTOR_JOIN_NETWORK(mark=self._mark, plan=plan.to_json())), _no_overlay)
+            self._keep(self._step(names, DOCTOR_JOIN_NETWORK(mark=self._mark, plan=plan)), _no_overlay)
             joined = [name for name in names if not self.probes[name].overlay_reason]
             return self._measure(self._step(joined, DOCTOR_TEST_NETWORK(mark=self._mark)), plan.seconds)
         finally:
@@ -145,7 +147,7 @@ class _Tests:
 
     def _measure(self, answers: Answers, seconds: float) -> List[Link]:
         """Measure the throughput of each link of a ring of the agents that have tested the network."""
-        found = in_overlay({host: _probe(host, answer, _no_overlay) for host, answer in answers.items()})
+        found = in_overlay({host: answer for host, answer in answers.items() if isinstance(answer, Probe)})
         links = ring({host: one for host, one in found.items() if one.measured}) if seconds else []
         for turn in rounds(links):
             orders = {name: DOCTOR_MEASURE(mark=self._mark, peer=peer, seconds=seconds) for name, peer in turn}
@@ -153,18 +155,19 @@ class _Tests:
         return links
 
     def _remove_network(self, manager: str) -> None:
-        answer = self._step([manager], DOCTOR_REMOVE_NETWORK(mark=self._mark))[manager]
+        answer = self._play.try_on_each([manager], DOCTOR_REMOVE_NETWORK(mark=self._mark))[manager]
         if isinstance(answer, Failure):
             left = "The overlay network of the check stays on %s until the next check: %s"
             self._play.warn(left % (manager, root_cause(answer)))
 
-    def _step(self, hosts: Sequence[str], call: Call[Json]) -> Answers:
+    def _step(self, hosts: Sequence[str], call: Call[Probe]) -> Answers:
         return self._play.try_on_each(hosts, call)
 
     def _keep(self, answers: Answers, failed: Failed) -> None:
         """Keep what a step has found on each agent, or why it failed."""
         for host, answer in answers.items():
-            self.probes[host] = self.probes[host].joined(_probe(host, answer, failed))
+            later = failed(root_cause(answer)) if isinstance(answer, Failure) else answer
+            self.probes[host] = self.probes[host].joined(later)
 
 
 def _no_port(reason: str) -> Probe:
@@ -177,20 +180,6 @@ def _no_network(reason: str) -> Probe:
 
 def _no_overlay(reason: str) -> Probe:
     return Probe(overlay_reason=reason)
-
-
-def _probe(host: str, answer: Json | Failure, failed: Failed) -> Probe:
-    try:
-        return validation.arrived(Probe, _successful(answer).get("probe"), "answer", host)
-    except ComputeError as error:
-        return failed(error.message)
-
-
-def _successful(answer: Json | Failure) -> Json:
-    """The answer. Raises ComputeError if it is a failure."""
-    if isinstance(answer, Failure):
-        raise ComputeError(root_cause(answer))
-    return answer
 
 
 def _peer(one: Examination) -> Peer:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.container_view import BatchStatus
 from ...module_utils._shared.documents.decision import BegunPass, QueueRound, Upkeep
+from ...module_utils._shared.documents.examination import Probe
 from ...module_utils._shared.documents.step_documents import (
     Change,
     CreatedContainers,
@@ -56,14 +57,14 @@ CONTAINERS_REFILLED = Step(lambda: containers.refilled)
 CONTAINERS_STOPPED = Step(lambda: containers.stopped)
 CONTAINERS_ABSENT = Step(lambda: containers.absent, validation.answer(RemovedContainers))
 DOCTOR_EXAMINE = Step(lambda: doctor.examine)
-DOCTOR_LISTEN = Step(lambda: doctor.listen)
-DOCTOR_SEND = Step(lambda: doctor.send)
-DOCTOR_HEAR = Step(lambda: doctor.hear)
-DOCTOR_CREATE_NETWORK = Step(lambda: doctor.create_network)
-DOCTOR_JOIN_NETWORK = Step(lambda: doctor.join_network)
-DOCTOR_TEST_NETWORK = Step(lambda: doctor.test_network)
-DOCTOR_MEASURE = Step(lambda: doctor.measure)
-DOCTOR_LEAVE_NETWORK = Step(lambda: doctor.leave_network)
+DOCTOR_LISTEN = Step(lambda: doctor.listen, validation.answer(Probe))
+DOCTOR_SEND = Step(lambda: doctor.send, validation.answer(Probe))
+DOCTOR_HEAR = Step(lambda: doctor.hear, validation.answer(Probe))
+DOCTOR_CREATE_NETWORK = Step(lambda: doctor.create_network, validation.answer(Probe))
+DOCTOR_JOIN_NETWORK = Step(lambda: doctor.join_network, validation.answer(Probe))
+DOCTOR_TEST_NETWORK = Step(lambda: doctor.test_network, validation.answer(Probe))
+DOCTOR_MEASURE = Step(lambda: doctor.measure, validation.answer(Probe))
+DOCTOR_LEAVE_NETWORK = Step(lambda: doctor.leave_network, validation.answer(Probe))
 DOCTOR_REMOVE_NETWORK = Step(lambda: doctor.remove_network)
 FOLDERS_MARK = Step(lambda: folders.mark)
 FOLDERS_FIND = Step(lambda: folders.find)

@@ -60,7 +60,7 @@ def step(name: str, agent: str, engine_host: str, **params: Any) -> dict[str, An
 
 
 def probe(result: dict[str, Any]) -> Probe:
-    return validation.arrived(Probe, result.get("probe"), "answer", "me")
+    return validation.arrived(Probe, result, "answer", "me")
 
 
 def agent(name: str, address: str) -> dict[str, Any]:

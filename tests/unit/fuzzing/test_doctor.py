@@ -47,9 +47,9 @@ def test_an_examination_is_refused_or_evaluated(choices: Choices) -> None:
 @fuzzed(700)
 def test_what_a_test_finds_is_refused_or_evaluated(choices: Choices) -> None:
     good = {name: replace(one, overlay=overlay(name, *NAMES)) for name, one in probes(*NAMES).items()}
-    answer = changed_parts({"probe": good["agent2"].to_json()}, choices)
+    answer = changed_parts(good["agent2"].to_json(), choices)
     try:
-        found = validation.arrived(Probe, validation.result(answer).get("probe"), "answer", "agent2")
+        found = validation.arrived(Probe, validation.result(answer), "answer", "agent2")
     except ComputeError as error:
         assert_one_message(error.message)
         return

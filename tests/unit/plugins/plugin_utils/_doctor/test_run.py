@@ -61,7 +61,7 @@ class World:
             "test_network": Probe(overlay=overlay(host, *self.members)),
             "leave_network": Probe(overlay=overlay(host, *self.members, mbits=self.mbits[host])),
         }
-        return {"probe": parts.get(verb, Probe()).to_json()}
+        return parts.get(verb, Probe()).to_json()
 
     def check(self, seconds: float = 2.0) -> Checkup:
         return check_agents(self.play, Requirements(head=self.play.head), seconds)
@@ -211,8 +211,8 @@ def test_what_was_started_is_removed_after_a_bug(step: str, ends: str) -> None:
         ("examine", {"report": {"name": "agent2", "reachable": True, "reason": ""}}, "agent2"),
         ("examine", {"report": report(1).to_json()}, "agent2"),
         ("examine", {}, "agent2"),
-        ("hear", {"probe": {"received": "everything"}}, "agent2"),
-        ("leave_network", {"probe": {"overlay": {"measured": 1}}}, "agent2"),
+        ("hear", {"received": "everything"}, "agent2"),
+        ("leave_network", {"overlay": {"measured": 1}}, "agent2"),
     ],
 )
 def test_an_answer_that_is_none_is_refused(step: str, answer: Json, where: str) -> None:
