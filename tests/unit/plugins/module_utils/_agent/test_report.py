@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent import report
-from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.apps import AppStatus
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import (
     Engine,
     LateError,
     UnreachableError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AppState
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import (
     ConflictError,
     EngineError,
@@ -93,7 +93,7 @@ def test_a_container_whose_role_has_apps_says_how_they_are(
         "labels": {label.APPS: "true"},
         **changes,
     }
-    statuses = [AppStatus("board", "ready")]
+    statuses = [AppState("board", "ready")]
     monkeypatch.setattr(report, "read_statuses", lambda *place: statuses if place[1:] == ("e", "c", "ps1") else [])
     found = report.with_apps(Waiting(), asked, True, apps_of)
     assert found.get("apps") == ([statuses[0].to_json()] if is_asked else None)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.apps import Apps, AppStatus
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.apps import Apps
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AppState
 from ansible_collections.cluster.compute.plugins.module_utils._steps import apps
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import AgentHandle
 
@@ -29,7 +30,7 @@ def test_a_repair_does_not_wait_for_an_app_that_was_removed(
     """PID 1 starts the apps of its list. One that was removed is never ready, and the repair would be undone."""
     asked: list[str] = []
 
-    def wait(_apps: Apps, names: list[str], _seconds: float) -> list[AppStatus]:
+    def wait(_apps: Apps, names: list[str], _seconds: float) -> list[AppState]:
         asked.extend(names)
         return []
 
