@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 from samples import GIB, agent, carried_out, context, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import Context
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
+from ansible_collections.cluster.compute.plugins.module_utils._head.snapshot import Context
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
@@ -71,9 +71,9 @@ def fill(
             subnet = choose_subnet(1, asked.network_pool, subnets)
             subnets.append(subnet.subnet)
             placed = Placement((name,), (each,), "single-node")
-            row.plan = build_plan(asked, PlanInputs(row.id, row.id, placed, subnet, (), began=NOW - 100))
+            row = replace(row, plan=build_plan(asked, PlanInputs(row.id, row.id, placed, subnet, (), began=NOW - 100)))
             for state in (states.SCHEDULED, states.PREPARING, states.RUNNING):
-                store.change(row, state, NOW - 100, "runs")
+                row = store.change(row, state, NOW - 100, "runs")
             [agents[name]] = carried_out([found], row.plan)
         for number in range(waits):
             identity = "10000000-0000-4000-8000-%012d" % number
@@ -83,8 +83,7 @@ def fill(
 
 def added(store: Store, asked: Request, identity: str, now: float) -> SessionRecord:
     row = SessionRecord(identity, asked.name, asked.owner, "default", states.PENDING, request=asked)
-    store.add(row, now, "requested")
-    return row
+    return store.add(row, now, "requested")
 
 
 def measure(store: Store, owner: str, asking: Context) -> tuple[float, int]:

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from samples import GIB, agent, carried_out, context, request
+from store_sessions import turns_of
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.devices import use_of_gpu
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import turns
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_view import time_left
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import (
@@ -96,7 +96,7 @@ def listed(
 
 def _document(store: Store, agents: Sequence[AgentStatus]) -> SessionList:
     rows = store.select(None, None, ended=True)
-    turn = {identity: number for number, identity in enumerate(turns(store, agents, RULES, NOW), start=1)}
+    turn = {identity: number for number, identity in enumerate(turns_of(store, agents, RULES, NOW), start=1)}
     sessions = [
         replace(one, time_left=time_left(one, NOW), turn=turn.get(one.id), reason=one.what_happened)
         for one in list_sessions(rows, agents)

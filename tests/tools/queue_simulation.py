@@ -14,15 +14,14 @@ import random
 from dataclasses import dataclass, field
 
 from samples import GIB, agent, context, request
-from store_sessions import memory_store
+from store_sessions import memory_store, turns_of
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import Context, turns
+from ansible_collections.cluster.compute.plugins.module_utils._head.snapshot import Context
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import QueueRules
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import Policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import Policy, QueueRules
 
 SHARES = {"alice": 4.0, "bob": 2.0, "carol": 1.0}
 RULES = QueueRules(share_weight=2000.0, half_life=2000.0, shares=SHARES)
@@ -60,7 +59,7 @@ class Simulation:
         while self.outcome.ended < sessions:
             with self.store.transaction():
                 self._request()
-                for identity in turns(self.store, _AGENTS, RULES, self.now):
+                for identity in turns_of(self.store, _AGENTS, RULES, self.now):
                     self._decide(identity)
                 self._end_next()
         for one in self.store.holdings():
@@ -96,7 +95,7 @@ class Simulation:
             return
         assert decision.outcome == "placed"
         assert decision.plan
-        self.store.change(row, states.RUNNING, self.now, "every container is verified")
+        row = self.store.change(row, states.RUNNING, self.now, "every container is verified")
         self.waiting.pop(row.id, None)
         self.outcome.longest_wait = max(self.outcome.longest_wait, (self.now - since) / MEAN)
         end = self.now + self.random.uniform(0.5, 1.5) * MEAN
@@ -107,8 +106,8 @@ class Simulation:
         self._advance(max(self.now, self.running[0][0]))
         _end, identity, _owner, _cpus = heapq.heappop(self.running)
         row = self.store.need(identity)
-        self.store.change(row, states.TERMINATING, self.now, "ended")
-        self.store.change(row, states.TERMINATED, self.now, "ended")
+        row = self.store.change(row, states.TERMINATING, self.now, "ended")
+        row = self.store.change(row, states.TERMINATED, self.now, "ended")
         self.outcome.ended += 1
 
     def _advance(self, until: float) -> None:

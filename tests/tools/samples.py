@@ -11,11 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import Context
+from ansible_collections.cluster.compute.plugins.module_utils._head.snapshot import Context
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import MULTI_NODE, SINGLE_NODE
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import DecidedSession, Decision
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import (
+    DecidedSession,
+    Decision,
+    Holder,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Container, Gpu, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
     AgentStatus,
@@ -61,9 +65,9 @@ def request(**variables: Any) -> Request:
     return check_request({"name": "train", "owner": "alice", "image": "reference", **variables})
 
 
-def context(*agents: AgentStatus, now: float = 1000.0, holder: Json | None = None, **fields: Any) -> Context:
+def context(*agents: AgentStatus, now: float = 1000.0, holder: Holder | None = None, **fields: Any) -> Context:
     """The context of a decision of alice at the time ``now``."""
-    asking = holder or {"host": "controller", "user": "alice", "pid": 42, "start": "1"}
+    asking = holder or Holder(host="controller", user="alice", pid=42, start="1")
     return Context(agents=tuple(agents), holder=asking, now=now, **fields)
 
 

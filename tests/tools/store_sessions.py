@@ -7,19 +7,21 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from samples import context
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import turns
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label, states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import Policy, QueueRules
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 
 
@@ -44,6 +46,11 @@ def row_of(store: Store, name: str = "train", owner: str = "alice") -> SessionRe
     row = store.find(name, owner)
     assert row is not None
     return row
+
+
+def turns_of(store: Store, agents: Sequence[AgentStatus], rules: QueueRules, now: float) -> list[str]:
+    """The IDs of the sessions that wait, first to last."""
+    return turns(store.snapshot(context(*agents, now=now, policy=Policy(rules=rules))))
 
 
 def plan_of(decision: Decision) -> Plan:

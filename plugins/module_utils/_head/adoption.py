@@ -22,7 +22,9 @@ from .._shared.planning.capacity import FreeCapacity
 from .._shared.planning.placement import Placement, host_places, rdma_places
 from .._shared.planning.plan import PlanInputs, build_plan, mtu_for
 from .._shared.planning.request import Request
-from .session_record import SessionRecord
+from .session_record import SessionRecord, Update
+from .snapshot import Snapshot
+from .usage import capacity_left
 
 # A created container belongs to a launch in progress, which its own store knows.
 _HAS_RUN = ("running", "waiting", "apart", "restarting", "paused", "exited", "dead")
@@ -51,6 +53,14 @@ def adopted_rows(agents: Iterable[AgentStatus], known: Set[str]) -> List[Session
         for session, container in found.items()
     ]
     return sorted(rows, key=lambda row: (row.created, row.id))
+
+
+def with_rebuilt_plan(snapshot: Snapshot, row: SessionRecord, request: Request) -> Update:
+    """An adopted session with the plan that its labels and the request give."""
+    agents, plans = snapshot.context.agents, snapshot.held_plans
+    free = capacity_left([one for one in agents if one.reachable], snapshot.ends, plans)
+    plan = rebuilt_plan(row, request, agents, free, plans)
+    return Update(row).having(plan=plan, request=request.with_sizes(plan.session.sizes))
 
 
 def rebuilt_plan(

@@ -93,7 +93,7 @@ def _result(row: SessionRecord, agents: Sequence[AgentStatus]) -> Tuple[str, str
     command = row.request.command if row.request else row.plan.session.command if row.plan else None
     if command == "":
         return FAILURE, _NO_COMMAND
-    if row.result or row.state != states.RUNNING or (row.history and row.history[-1]["reason"] == REPLACED):
+    if row.result or row.state != states.RUNNING or (row.history and row.history[-1].reason == REPLACED):
         return row.result, f"has failed: {row.reason}"
     # The command may have ended without a controller that waited for it.
     running = row.running_command(agents)

@@ -16,14 +16,14 @@ from .._shared.documents.container_view import ContainerView, failed_apps, faile
 from .._shared.documents.plan import Container, Gpu, Plan, Resources, Role
 from .._shared.documents.report import AgentStatus, AppState, BatchState, GpuUse, Measured, ObservedContainer
 from .._shared.documents.usage import AgentView, Amounts
-from .._shared.documents.view import RoleView, SessionView, StateChange
+from .._shared.documents.view import RoleView, SessionView
 from .._shared.exits import OTHERWISE, UP, WITH_COMMAND
 from .._shared.planning.placement import free_of
 from .session_record import SessionRecord
 from .session_view import HEALING, apps_of, folders_of, started_containers
 from .usage import held_amounts
 
-_OF_ROW = "id name owner state result reason priority launch holder created changed".split()
+_OF_ROW = "id name owner state result reason priority launch created changed".split()
 # By agent and ID: an agent that was lost may come back with old containers of a session that has moved.
 Observed = Mapping[Tuple[str, str], ObservedContainer]
 
@@ -51,6 +51,7 @@ def _session(row: SessionRecord, observed: Observed, agents: Sequence[AgentStatu
     lacking = tuple(one.hostname for one in containers if one.state not in UP and not is_over)
     view = SessionView(
         **subset(row, *_OF_ROW),
+        holder=row.shown_holder,
         group=row.resource_group,
         agents=tuple(dict.fromkeys(container.agent for container in containers)),
         containers=containers,
@@ -60,7 +61,7 @@ def _session(row: SessionRecord, observed: Observed, agents: Sequence[AgentStatu
         ends=session.began + session.lifetime if session.lifetime else None,
         # What schedule.yml does about it on its next run.
         **subset(session, "on_failure", "on_lost", "restarts", "terminate_when_done"),
-        history=tuple(map(StateChange.from_json, row.history)),
+        history=row.history,
         request=row.request.to_json() if row.request and _is_launchable(row, containers, lacking) else None,
         started=started_containers(row),
         apps=tuple(apps_of(row, agents)),

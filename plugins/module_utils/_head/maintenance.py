@@ -14,21 +14,23 @@ from dataclasses import replace
 from typing import Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
 from .._shared import states
-from .._shared.codec import Json
+from .._shared.documents.decision import Holder
 from .._shared.documents.plan import Session
 from .._shared.documents.report import AgentStatus
 from .._shared.documents.schema import UUID
+from .._shared.documents.view import SessionView
+from .._shared.exits import OTHERWISE, UP, WITH_COMMAND
 from .._shared.planning.policy import SitePolicy
 from .._shared.planning.policy_rules import too_long
 from .._shared.planning.request import Request
 from .adoption import adopted_rows
 from .dependencies import awaited, reason_to_give_up
-from .session_record import COLUMNS, LIVE_ROWS, SessionRecord, row_of
+from .listing import list_sessions
+from .session_record import COLUMNS, LIVE_ROWS, SessionRecord, Update, row_of
+from .session_view import has_died
 from .store import Store
 
 _DAY = 86400.0
-# Seconds. No command takes as long.
-LONGEST_LEASE = 7 * _DAY
 # Whether the plan and the request of a session are its own, which is slow to find by reading them.
 _LOOKS = f"""SELECT rowid, id, state, (plan = 'null' OR instr(plan, id)) AND (request || plan = 'nullnull' OR
     (instr(request || plan, printf('"%s"', name)) AND instr(request || plan, printf('"%s"', owner))))
@@ -43,6 +45,16 @@ _IN_FUTURE = f"SELECT id FROM session WHERE {LIVE_ROWS} AND max({_TIMES}) > ? AN
 RESTORED = "its record in the store was damaged, and is restored"
 # The last entry of a history describes its session's state, so this entry comes first.
 _FIRST_ENTRY = "INSERT INTO history (rowid, session, time, before, after, reason) SELECT min(rowid) - 1, ?, ?, ?, ?, ? FROM history"
+
+
+def catch_up(store: Store, agents: Sequence[AgentStatus], site: SitePolicy, now: float, takeover: str = "") -> None:
+    """Adopt sessions, give up the launches of lost controllers, and end the sessions that are over or wait in vain."""
+    adopt(store, agents, now)
+    correct_times(store, now)
+    expire(store, now, takeover)
+    end_over(store, agents, now)
+    cancel_old(store, site, now)
+    give_up(store, agents, now)
 
 
 def adopt(store: Store, agents: Sequence[AgentStatus], now: float) -> None:
@@ -69,7 +81,7 @@ def _restore(store: Store, known: Dict[str, str], labelled: Mapping[Tuple[str, s
         of_plan = row.plan.session.id if row.plan else row.id
         wanted = (of_plan, row.id, labelled.get((row.owner, row.name)), str(uuid.uuid4()))
         identity = next(one for one in wanted if one and UUID(one) and (one == row.id or one not in known))
-        after = [entry["after"] for entry in store.history(identity) if entry["after"] in states.LIVE | states.ENDED]
+        after = [entry.after for entry in store.history(identity) if entry.after in states.LIVE | states.ENDED]
         usual = states.RUNNING if row.plan else states.PENDING
         own: Session | Request | SessionRecord = row.plan.session if row.plan else row.request or row
         # Another session may have got the name meanwhile.
@@ -106,22 +118,49 @@ def correct_times(store: Store, now: float) -> None:
         row = store.get(session_id)
         if row is None:
             continue
-        row.created, row.changed = min(row.created, now), min(row.changed, now)
-        if row.plan and row.plan.session.began > now:
-            row.plan = replace(row.plan, session=replace(row.plan.session, began=now))
-        store.save(row)
+        plan = row.plan
+        if plan and plan.session.began > now:
+            plan = replace(plan, session=replace(plan.session, began=now))
+        store.save(replace(row, created=min(row.created, now), changed=min(row.changed, now), plan=plan))
 
 
 def expire(store: Store, now: float, takeover: str = "") -> None:
     """Give up the launches of lost controllers: their lease has run out, or ``takeover`` names them."""
     for row in store.live(states.LAUNCHING | {states.TERMINATING}):
-        if not is_lost(row, now, takeover):
+        if not row.is_lost(now, takeover):
             continue
         if row.state in states.LAUNCHING:
             store.change(row, states.ERROR, now, f"its controller was lost while it was {row.state}")
         else:
-            row.holder, row.lease = None, 0.0
-            store.save(row)
+            store.save(replace(row, holder=None, lease=0.0))
+
+
+def end_over(store: Store, agents: Sequence[AgentStatus], now: float, besides: str = "") -> None:
+    """Record the end of the sessions that have ended by themselves or with a container, besides one.
+
+    What they leave is removed with that of others.
+
+    A session that another controller repairs is left to that controller.
+    A session that is known from its labels alone may have a store of its own, which records its end.
+    """
+    rows = [row for row in store.live({states.RUNNING}) if row.plan and row.is_lost(now) and row.id != besides]
+    for row, session in zip(rows, list_sessions(rows, agents)):
+        reason = session.limit_reached or (session.what_happened if has_died(session) else "")
+        if reason:
+            ended = Update(row).having(result=row.result or result_of(session, row))
+            store.apply(ended.change(states.TERMINATING, now, reason).change(states.TERMINATED, now, reason))
+
+
+def result_of(session: SessionView, row: SessionRecord) -> str:
+    """The result of a session whose command no controller waited for."""
+    if session.command and session.command.has_ended:
+        return "FAILURE" if session.command.exit_code else "SUCCESS"
+    main_code = next((one.exit_code for one in session.containers if one.hostname == "main1"), None)
+    if main_code in WITH_COMMAND and session.limit_reached:
+        return WITH_COMMAND[main_code]
+    dead = [one.hostname for one in session.containers if one.state not in (*UP, *OTHERWISE, "unknown")]
+    is_failure = (dead and session.on_failure == "terminate") or (row.settings.command and "main1" in dead)
+    return "FAILURE" if is_failure else ""
 
 
 def cancel_old(store: Store, site: SitePolicy, now: float) -> None:
@@ -136,34 +175,29 @@ def give_up(store: Store, agents: Sequence[AgentStatus], now: float) -> None:
     """End the waiting sessions that wait in vain or have waited for too long, and those that wait for them."""
     limited = [(row, asked) for row, asked in store.waiting() if asked.after or asked.pending_timeout]
     # Each round ends all such sessions: a new round for each of hundreds would be slow.
-    while sum(_is_given_up(store, row, asked, agents, now) for row, asked in limited if row.state == states.PENDING):
-        pass  # another session may wait for one of them
+    while True:
+        left = [one for one in limited if not _is_given_up(store, *one, agents, now)]
+        if len(left) == len(limited):
+            return
+        limited = left  # another session may wait for one of the others
 
 
 def _is_given_up(store: Store, row: SessionRecord, request: Request, agents: Sequence[AgentStatus], now: float) -> bool:
-    waits = awaited(row, request, store.awaited_by(row, request), agents, now)
-    reason = reason_to_give_up(row, request, waits, now)
+    others = {name: store.newest(name, row.owner) for name in request.after}
+    reason = reason_to_give_up(row, request, awaited(row, request, others, agents, now), now)
     if reason:
         store.change(row, states.ERROR, now, reason)
     return bool(reason)
 
 
-def is_lost(row: SessionRecord, now: float, takeover: str = "") -> bool:
-    """Return whether no controller works on a session any more. ``takeover`` is the launch of one that is known to be gone.
-
-    A lease that ends far in the future was given while the clock of this host was wrong.
-    """
-    return not now <= row.lease <= now + LONGEST_LEASE or (bool(takeover) and takeover == row.launch)
-
-
-def keep_pass(store: Store, holder: Json, until: float) -> None:
+def keep_pass(store: Store, holder: Holder, until: float) -> None:
     """Extend the lease of the pass of this process, if it makes one: each launch and each end takes its time."""
     store.execute("UPDATE pass SET lease = max(lease, ?) WHERE holder = ?", (until, text_of(holder)))
 
 
-def text_of(holder: Json) -> str:
+def text_of(holder: Holder) -> str:
     """The holder of a pass as the store has it."""
-    return json.dumps(holder, sort_keys=True)
+    return json.dumps(holder.to_json(), sort_keys=True)
 
 
 def removable(store: Store, agents: Sequence[AgentStatus]) -> Tuple[str, ...]:
@@ -188,8 +222,8 @@ def expired(store: Store, agents: Iterable[AgentStatus], now: float, days: int) 
     if not days:
         return []
     seen = {session for agent in agents for session in _sessions_on(agent)}
-    waiting = (store.awaited_by(row, request).values() for row, request in store.waiting())
-    seen.update(other.id for others in waiting for other in others if other)
+    waiting = (store.newest(name, row.owner) for row, request in store.waiting() for name in request.after)
+    seen.update(other.id for other in waiting if other)
     marks = ", ".join("?" * len(states.ENDED))
     query = f"SELECT id FROM session WHERE state IN ({marks}) AND changed < ? ORDER BY changed"
     found = store.query(query, (*sorted(states.ENDED), now - days * _DAY))

@@ -9,21 +9,21 @@ decision of its own, so that its lease begins with its launch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Collection, Dict, List, Mapping, Sequence, Tuple
+from dataclasses import dataclass, replace
+from typing import Collection, Dict, List, Sequence, Tuple
 
 from .._shared import states
-from .._shared.codec import Json
 from .._shared.documents.container_view import failed_apps, failed_roles
+from .._shared.documents.decision import Holder
 from .._shared.documents.report import AgentStatus
 from .._shared.errors import ComputeError, ConflictError
-from .._shared.planning.placement import Shortfall
+from .._shared.planning.placement import Placement, Shortfall
 from .listing import list_sessions
-from .maintenance import LONGEST_LEASE, is_lost, keep_pass, text_of
-from .scheduling_queue import Context, QueueSnapshot, with_start
-from .session_record import SessionRecord, read_holder
+from .maintenance import catch_up, keep_pass, text_of
+from .scheduling_queue import Queue, with_start
+from .session_record import LONGEST_LEASE, SessionRecord, read_holder
+from .snapshot import Context, Snapshot
 from .store import Store
-from .transitions import catch_up
 
 # The probable start is estimated for the first sessions of the queue that wait.
 _MOST_ESTIMATES = 20
@@ -38,7 +38,9 @@ class Round:
     is_last: bool = False
 
 
-def begin(store: Store, owner: str, holder: Json, now: float, lease: float, *, takeover: bool = False) -> Json | None:
+def begin(
+    store: Store, owner: str, holder: Holder, now: float, lease: float, *, takeover: bool = False
+) -> Holder | None:
     """Begin a pass; the holder of another pass of this owner if there is one.
 
     That pass then makes another round before it ends: what the caller has freed is used.
@@ -49,72 +51,66 @@ def begin(store: Store, owner: str, holder: Json, now: float, lease: float, *, t
     )
     if found and not takeover:
         store.execute("UPDATE pass SET again = 1 WHERE owner = ?", (owner,))
-        return read_holder(found[0][0]) or {}
+        return read_holder(found[0][0]) or Holder()
     values = (owner, text_of(holder), now + lease)
     store.execute("INSERT OR REPLACE INTO pass (owner, holder, lease) VALUES (?, ?, ?)", values)
     return None
 
 
-def end(store: Store, owner: str, holder: Json) -> None:
+def end(store: Store, owner: str, holder: Holder) -> None:
     store.execute("DELETE FROM pass WHERE owner = ? AND holder = ?", (owner, text_of(holder)))
 
 
 def decide(store: Store, owner: str, tried: Collection[str], context: Context) -> Round:
     """Decide about the whole queue; ``tried`` are the sessions that this pass has tried to launch."""
     catch_up(store, context.agents, context.site, context.now)
-    turns = QueueSnapshot(store, context)
-    fitting, waiting = _split(turns, owner, tried, _of_others(store, turns, context))
-    for row, reason in waiting:
-        if row.reason != reason:
-            row.reason = reason
-            store.execute("UPDATE session SET reason = ? WHERE id = ?", (reason, row.id))
+    snapshot = store.snapshot(context)
+    fitting, waiting = split(snapshot, owner, tried)
+    known = {row.id: row.reason for row in snapshot.pending}
+    for row in waiting:
+        if row.reason != known[row.id]:
+            store.execute("UPDATE session SET reason = ? WHERE id = ?", (row.reason, row.id))
     again = store.query("SELECT 1 FROM pass WHERE owner = ? AND again", (owner,))
     is_last = not fitting and not again
     if is_last:
         end(store, owner, context.holder)
     store.execute("UPDATE pass SET again = 0 WHERE owner = ?", (owner,))
     keep_pass(store, context.holder, context.now + context.lease)
-    damaged = [row for row in store.live({states.PENDING}) if row.owner == owner and not row.request]
-    return Round(tuple(fitting), (*damaged, *(row for row, _reason in waiting)), is_last)
+    damaged = [row for row in snapshot.pending if row.owner == owner and not row.request]
+    return Round(tuple(fitting), (*damaged, *waiting), is_last)
 
 
-def _of_others(store: Store, turns: QueueSnapshot, context: Context) -> Dict[str, str]:
-    """Why this login does not launch a session, by the ID of the session: it is launched by the login that has requested it."""
-    known = {identity: store.requester(identity) for identity in turns.rows}
-    return {
-        identity: f"it fits, and waits for a pass of the login {other.login} of the head, which has requested it"
-        for identity, other in known.items()
-        if other and other.uid != context.requester.uid
-    }
-
-
-def _split(
-    turns: QueueSnapshot, owner: str, tried: Collection[str], others: Mapping[str, str]
-) -> Tuple[List[SessionRecord], List[Tuple[SessionRecord, str]]]:
-    """The sessions of an owner that fit, and those that wait, with their reasons. ``others`` were requested by other logins."""
+def split(snapshot: Snapshot, owner: str, tried: Collection[str]) -> Tuple[List[SessionRecord], List[SessionRecord]]:
+    """The sessions of an owner that fit, and those that wait, with the reasons that they have now."""
+    queue = Queue(snapshot)
     fitting: List[SessionRecord] = []
     reasons: Dict[str, str] = {}
-    for entry, outcome in turns.now():
-        row = turns.rows[entry.id]
+    for entry, outcome in queue.now():
+        row = queue.rows[entry.id]
         if row.owner != owner or row.id in tried:
             continue
-        if isinstance(outcome, Shortfall):
-            reasons[row.id] = outcome.reason
-            continue
-        if row.id in others:
-            reasons[row.id] = others[row.id]
-            continue
-        try:
-            turns.allocation.check(turns.requests[row.id], outcome)
-        except ConflictError as error:
-            reasons[row.id] = error.message.rstrip(".")
-        except ComputeError:
-            # Its launch records why it fails.
-            fitting.append(row)
+        reason = outcome.reason if isinstance(outcome, Shortfall) else _reason_to_wait(snapshot, queue, row, outcome)
+        if reason:
+            reasons[row.id] = reason
         else:
             fitting.append(row)
-    starts = turns.starts(list(reasons)[:_MOST_ESTIMATES])
-    return fitting, [(turns.rows[name], with_start(reason, starts.get(name))) for name, reason in reasons.items()]
+    starts = queue.starts(list(reasons)[:_MOST_ESTIMATES])
+    waiting = [replace(queue.rows[name], reason=with_start(why, starts.get(name))) for name, why in reasons.items()]
+    return fitting, waiting
+
+
+def _reason_to_wait(snapshot: Snapshot, queue: Queue, row: SessionRecord, placement: Placement) -> str:
+    """Why a session that fits is not launched now: it is launched by the login that has requested it; empty if it is."""
+    requester = snapshot.requesters.get(row.id)
+    if requester and requester.uid != snapshot.context.requester.uid:
+        return f"it fits, and waits for a pass of the login {requester.login} of the head, which has requested it"
+    try:
+        queue.allocation.check(queue.requests[row.id], placement)
+    except ConflictError as error:
+        return error.message.rstrip(".")
+    except ComputeError:
+        pass  # its launch records why it fails
+    return ""
 
 
 _DEGRADED = "degraded: "
@@ -131,7 +127,7 @@ def note_degraded(store: Store, agents: Sequence[AgentStatus], owner: str, now: 
     rows = [
         row
         for row in store.live({states.RUNNING})
-        if row.owner == owner and row.plan and is_lost(row, now) and not row.result
+        if row.owner == owner and row.plan and row.is_lost(now) and not row.result
     ]
     found = []
     for row, session in zip(rows, list_sessions(rows, agents)):
@@ -139,10 +135,10 @@ def note_degraded(store: Store, agents: Sequence[AgentStatus], owner: str, now: 
             continue
         is_lacking = bool(session.degraded or failed_apps(session.containers) or failed_roles(session.containers))
         # The row may have the reason of a repair that failed.
-        noted = next((str(entry["reason"]) for entry in reversed(store.history(row.id))), "")
+        noted = next((entry.reason for entry in reversed(store.history(row.id))), "")
         back = _WHOLE if noted.startswith(_DEGRADED) else _WELL
         reason = (_DEGRADED if session.degraded else _UNHEALTHY) + session.what_happened if is_lacking else back
         if reason != noted and (is_lacking or noted.startswith((_DEGRADED, _UNHEALTHY))):
-            store.note(row, now, reason, is_change=False)
-            found += [row] if is_lacking else []
+            noted_now = store.note(row, now, reason, is_change=False)
+            found += [noted_now] if is_lacking else []
     return found

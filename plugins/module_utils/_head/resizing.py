@@ -11,7 +11,7 @@ containers or has too many. The next command with either size completes the chan
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Sequence, Tuple
+from typing import Iterator, Sequence, Tuple
 
 from .._shared import label
 from .._shared.constants import HOST
@@ -24,18 +24,19 @@ from .._shared.planning.policy_rules import check_policy, over_quota
 from .._shared.planning.request import Request
 from .._shared.planning.resizing import check_subnet, growth_demand, resized
 from .quotas import by_owner, uses
-from .scheduling_queue import Context, QueueSnapshot
-from .session_record import SessionRecord, with_former
-from .store import Store
+from .scheduling_queue import Queue
+from .session_record import SessionRecord, Update
+from .snapshot import Context, Snapshot
 
 
-def change_size(store: Store, row: SessionRecord, plan: Plan, request: Request, context: Context) -> Plan:
-    """The plan in the sizes of the request, recorded under a lease. Raises a ComputeError if what is added has no place."""
+def with_size(snapshot: Snapshot, update: Update, request: Request) -> Update:
+    """The session with a plan in the sizes of the request, under a lease. Raises a ComputeError if what is added has no place."""
+    row, context, plan = update.session, snapshot.context, update.plan
     present = plan.session.sizes
     former = row.former_sizes or present
-    room = _without_orphans(row, plan, context)
-    added = _placed(store, row, plan, request, room) if _grows(present, request) else None
-    row.plan = resized(
+    room = snapshot.on(_without_orphans(row, plan, context.agents))
+    added = _placed(room, row, plan, request) if _grows(present, request) else None
+    plan = resized(
         plan,
         request,
         *([added] if added else []),
@@ -43,11 +44,9 @@ def change_size(store: Store, row: SessionRecord, plan: Plan, request: Request, 
         rdma_ports=rdma_places(context.agents, request.fabric, request.network == HOST),
         hosts=host_places(context.agents),
     )
-    row.request, row.lease = request, context.now + context.lease
-    row.holder = with_former(context.holder, former if _grows(former, request) else ())
-    store.note(row, context.now, _described(present, request))
-    store.book(row, context.now, again=True)
-    return row.plan
+    holder = replace(context.holder, former_sizes=former if _grows(former, request) else ())
+    update = update.having(plan=plan, request=request, holder=holder, lease=context.now + context.lease)
+    return replace(update.note(context.now, _described(present, request)), resized=context.now)
 
 
 def strangers(
@@ -91,14 +90,12 @@ def check_reachable(row: SessionRecord, plan: Plan, containers: Sequence[Contain
         f"with terminate.yml{advice}.", lost[0])  # fmt: skip
 
 
-def _without_orphans(row: SessionRecord, plan: Plan, context: Context) -> Context:
+def _without_orphans(row: SessionRecord, plan: Plan, agents: Sequence[AgentStatus]) -> Iterator[AgentStatus]:
     """The agents without the containers of the session that are removed before others are added."""
-    gone = strangers(row, plan, context.agents)
-    agents = []
-    for agent in context.agents:
+    gone = strangers(row, plan, agents)
+    for agent in agents:
         own = (one for one in agent.containers if one.session != row.id or (one.hostname, agent.name) not in gone)
-        agents.append(replace(agent, containers=tuple(own)))
-    return replace(context, agents=tuple(agents))
+        yield replace(agent, containers=tuple(own))
 
 
 def _grows(former: Sequence[int], request: Request) -> bool:
@@ -115,23 +112,22 @@ def _described(former: Sequence[int], request: Request) -> str:
     return ", ".join(changes)
 
 
-def _placed(store: Store, row: SessionRecord, plan: Plan, request: Request, context: Context) -> Placement:
+def _placed(snapshot: Snapshot, row: SessionRecord, plan: Plan, request: Request) -> Placement:
     """The place of the containers that are added, behind all sessions that come before a new one in the queue."""
-    check_policy(context.site, request)
+    site, agents = snapshot.context.site, snapshot.context.agents
+    check_policy(site, request)
     check_subnet(request, plan)
-    own = replace(row, created=context.now)
-    demand = growth_demand(request, plan, context.agents)
+    own = replace(row, created=snapshot.context.now)
+    demand = growth_demand(request, plan, agents)
     if plan.network.is_of_host:
         # What is added listens at the ports that the session has, so its agents have these free, as at a launch.
-        allocation = Allocation(store.held_plans(), context.agents)
-        agents = (replace(agent, ports=tuple(allocation.ports_taken_on(agent.name))) for agent in context.agents)
-        context = replace(context, agents=tuple(agents))
-    turns = QueueSnapshot(store, context, [(own, request)], {row.id: demand})
-    reason = over_quota(context.site, by_owner(uses(store.holding(), context.agents), {row.id}), request)
-    found = turns.outcome(row.id)
+        allocation = Allocation(snapshot.held_plans, agents)
+        snapshot = snapshot.on(replace(agent, ports=tuple(allocation.ports_taken_on(agent.name))) for agent in agents)
+    reason = over_quota(site, by_owner(uses(snapshot.holding, agents), {row.id}), request)
+    found = Queue(snapshot, [(own, request)], {row.id: demand}).outcome(row.id)
     if reason or isinstance(found, Shortfall):
         raise StateError(_refusal(plan, request, reason or getattr(found, "reason", ""), is_full=not reason), row.name)
-    check_folders(request, replace(found, agents=(*plan.agents, *found.agents)), context.agents)
+    check_folders(request, replace(found, agents=(*plan.agents, *found.agents)), snapshot.context.agents)
     return found
 
 

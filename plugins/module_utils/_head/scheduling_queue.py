@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
-from typing import Any, Collection, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
+from dataclasses import replace
+from typing import Collection, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
-from .._shared.codec import Json
 from .._shared.documents.plan import Plan
 from .._shared.documents.report import AgentStatus
 from .._shared.errors import ComputeError
@@ -17,62 +16,21 @@ from .._shared.planning.allocation import Allocation
 from .._shared.planning.capacity import Demand
 from .._shared.planning.fair_share import decayed_use, fairness
 from .._shared.planning.placement import Placement, Shortfall
-from .._shared.planning.policy import QueueRules, SitePolicy
 from .._shared.planning.policy_rules import Use, check_policy, over_quota
-from .._shared.planning.queue import Policy, QueueEntry, Turn, by_priority, schedule
+from .._shared.planning.queue import QueueEntry, Turn, by_priority, schedule
 from .._shared.planning.request import Request
 from .dependencies import awaited
-from .policy_file import read_policy
 from .quotas import by_owner, uses
-from .session_record import Requester, SessionRecord
-from .store import Store
+from .session_record import SessionRecord
+from .snapshot import Snapshot
 from .usage import capacity_left
-
-
-@dataclass(frozen=True)
-class Context:
-    """The context of a decision: the agents' reports, the caller, and the time.
-
-    ``now`` is in seconds since the epoch, ``lease`` in seconds. ``takeover`` is the launch of a controller that is known
-    to be gone. ``site`` is the policy of the site. ``kept`` is the ID of the session that the controller's folder of this name
-    belongs to, if there is one. ``queued`` is the ID of a session that waits or runs: none takes its place if it has ended. With
-    ``refuses_impossible``, a new session that the agents could never hold is refused. With ``relocates``, the lost
-    agents of the session are fenced: it may move. ``requester`` is the login of this process on the head.
-    """
-
-    agents: Tuple[AgentStatus, ...]
-    holder: Json
-    now: float
-    policy: Policy = field(default_factory=Policy)
-    lease: float = 600.0
-    takeover: str = ""
-    kept: str = ""
-    queued: str = ""
-    relocates: bool = False
-    refuses_impossible: bool = False
-    site: SitePolicy = field(default_factory=SitePolicy)
-    requester: Requester = field(default_factory=Requester.of_this_process)
-
-    @classmethod
-    def on_head(cls, folder: str, rules: Tuple[str, float], **more: Any) -> Context:
-        """Prepare a decision on the store of a directory. The site's policy has precedence over these rules of the queue."""
-        site, (order, age_bound) = read_policy(folder), rules
-        bound = age_bound if site.queue.age_bound is None else site.queue.age_bound
-        policy = Policy(site.queue.policy or order, float(bound), site.queue)
-        return cls(now=time.time(), policy=policy, site=site, **more)
-
-    @property
-    def taken_names(self) -> Mapping[str, Collection[str]]:
-        """The names that containers without a session have on each agent."""
-        return {agent.name: agent.names for agent in self.agents}
-
 
 # Ends of sessions that an estimate looks at.
 _MOST_ENDS = 20
 
 
-class QueueSnapshot:
-    """The queue of all owners during one decision: read from the store once, and decided for now and for later.
+class Queue:
+    """The queue of all owners during one decision, decided for now and for later.
 
     ``asked`` are sessions that are asked for now, with requests that may differ from those in the queue. One that runs may ask for
     more: ``demands`` has by ID what it still needs.
@@ -80,24 +38,23 @@ class QueueSnapshot:
 
     def __init__(
         self,
-        store: Store,
-        context: Context,
+        snapshot: Snapshot,
         asked: Sequence[Tuple[SessionRecord, Request]] = (),
         demands: Mapping[str, Demand] | None = None,
     ) -> None:
-        self._context, self._ends = context, store.ends_on(context.agents)
-        own, holding = {row.id for row, _request in asked}, store.holding()
-        self._plans = [row.plan for row in holding if row.plan]
+        self._context, self._ends = snapshot.context, snapshot.ends
+        own, holding = {row.id for row, _request in asked}, snapshot.holding
+        self._plans = snapshot.held_plans
         self._latest_ends = [(_latest_end(row.plan, row.changed), row.id) for row in holding if row.plan]
-        self._uses = [one for one in uses(holding, context.agents) if one[0] not in own]
-        waiting = store.waiting()
+        self._uses = [one for one in uses(holding, snapshot.context.agents) if one[0] not in own]
+        waiting = snapshot.waiting
         self.rows = {row.id: row for row, _request in (*waiting, *asked)}
         self.requests = {row.id: request for row, request in (*waiting, *asked)}
-        self._entries = _entries(store, waiting, asked, context.agents, context.policy.rules, context.now)
+        self._entries = _entries(snapshot, asked)
         for identity, demand in (demands or {}).items():
             # It runs already, so it does not wait for other sessions.
             self._entries[identity] = replace(self._entries[identity], demand=demand, awaits="")
-        self.allocation = Allocation(self._plans, context.agents)
+        self.allocation = Allocation(self._plans, snapshot.context.agents)
 
     def now(self) -> Iterator[Turn]:
         """Every session, first to last, with its placement or why it has none."""
@@ -174,10 +131,10 @@ class QueueSnapshot:
         return schedule(entries, agents, free, policy, now, can_start, held, is_permitted)
 
 
-def turns(store: Store, agents: Sequence[AgentStatus], rules: QueueRules, now: float) -> List[str]:
+def turns(snapshot: Snapshot) -> List[str]:
     """The IDs of the sessions of all owners that wait, in the order in which decisions take them."""
-    entries = _entries(store, store.waiting(), (), agents, rules, now).values()
-    return [entry.id for entry in by_priority(entries, rules, now)]
+    context = snapshot.context
+    return [entry.id for entry in by_priority(_entries(snapshot).values(), context.policy.rules, context.now)]
 
 
 def with_start(reason: str, start: float | None) -> str:
@@ -197,20 +154,14 @@ def _latest_end(plan: Plan, changed: float) -> float:
     return min((begin + limit for begin, limit in limits if limit), default=0.0)
 
 
-def _entries(
-    store: Store,
-    waiting: Sequence[Tuple[SessionRecord, Request]],
-    asked: Sequence[Tuple[SessionRecord, Request]],
-    agents: Sequence[AgentStatus],
-    rules: QueueRules,
-    now: float,
-) -> Dict[str, QueueEntry]:
+def _entries(snapshot: Snapshot, asked: Sequence[Tuple[SessionRecord, Request]] = ()) -> Dict[str, QueueEntry]:
     """All sessions that wait, by their IDs, and those asked for now as they are asked for."""
-    fair = _fairness(store, {row.owner for row, _request in waiting}, rules, now)
+    waiting, fair = snapshot.waiting, _fairness(snapshot)
+    agents, now = snapshot.context.agents, snapshot.context.now
     total = sum(agent.millicpus for agent in agents) or 1
     found = {}
     for row, request in (*waiting, *asked):
-        waits = awaited(row, request, store.awaited_by(row, request), agents, now)
+        waits = awaited(row, request, snapshot.awaited_by(row, request), agents, now)
         factors = (fair.get(row.owner, 1.0), request.total("millicpus") / total)
         found[row.id] = QueueEntry(
             row.id, row.name, row.priority, waits.since, request.demand(), *factors, awaits=waits.text
@@ -218,10 +169,9 @@ def _entries(
     return found
 
 
-def _fairness(store: Store, owners: Set[str], rules: QueueRules, now: float) -> Mapping[str, float]:
+def _fairness(snapshot: Snapshot) -> Mapping[str, float]:
     """Return how little each owner has used; all alike if the site does not weigh it."""
+    rules, owners = snapshot.context.policy.rules, {row.owner for row, _request in snapshot.waiting}
     if not rules.share_weight:
         return {}
-    # What is older than ten half-lives counts less than a thousandth.
-    use = decayed_use(store.holdings(now - 10 * rules.half_life), rules.half_life, now)
-    return fairness(use, owners, rules)
+    return fairness(decayed_use(snapshot.holdings, rules.half_life, snapshot.context.now), owners, rules)

@@ -1,26 +1,26 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The tables of the store, a session as the store holds it, and the form of its columns."""
+"""The tables of the store, a session as the store holds it, what a decision changes about it, and the form of its columns."""
 
 from __future__ import annotations
 
 import json
 import os
 import pwd
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 from ipaddress import ip_network
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple, Type
 
 from .._shared.codec import Document, Json, subset
-from .._shared.documents.decision import DecidedSession
+from .._shared.documents.decision import DecidedSession, Holder, StateChange
 from .._shared.documents.plan import Plan, Session
 from .._shared.documents.report import AgentStatus, BatchState, ObservedContainer
-from .._shared.documents.schema import ID, Rule, a_line, fault, or_none, rules_of
+from .._shared.documents.schema import Rule, fault, or_none, rules_of
 from .._shared.documents.usage import Sample
 from .._shared.planning.request import Request
-from .._shared.states import PENDING
+from .._shared.states import LAUNCHING, PENDING, TERMINATING, check_change
 
 # The index of live sessions has the same condition: a search by another one would read every session. What has no known state is live.
 LIVE_ROWS = "state NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')"
@@ -73,13 +73,15 @@ SCHEMA = (
     "CREATE INDEX IF NOT EXISTS holding_until ON holding (ended)",
 )
 
+# Seconds. No command takes as long.
+LONGEST_LEASE = 7 * 86400.0
 # The form of the store. A release with another form of its documents has a larger number.
 VERSION = 1
 # What is no number here is damaged and counts as 0. No time is so late, and no priority so high.
 _NUMBERS, _FAR = ("priority", "lease", "created", "changed"), 1e11
-# The key of a holder with the sizes before a growth.
-_FORMER = "former_sizes"
-_HOLDER = or_none({**dict.fromkeys(("host", "machine", "user", "start"), a_line), "pid": ID, _FORMER: [ID]})
+_HOLDER = or_none(rules_of(Holder))
+# What results show of a holder.
+_OF_HOLDER = ("host", "machine", "user", "start", "pid")
 _SAMPLE = rules_of(Sample)
 # For a session that waits with a request that cannot be used. A launch records the request again.
 REMEDY = "launch it again by the same variables, or end it with terminate.yml"
@@ -107,9 +109,10 @@ def _parsed(kind: Type[Document], text: str) -> Any:
     return found
 
 
-def read_holder(text: str) -> Json | None:
-    """The controller that holds a session or a pass. A damaged one is empty, and holds it until its lease ends."""
-    return _read(_HOLDER, text, {})
+def read_holder(text: str) -> Holder | None:
+    """The controller that holds a session or a pass. A damaged one is not known, and holds it until its lease ends."""
+    found = _read(_HOLDER, text, {})
+    return None if found is None else Holder.from_json(found)
 
 
 def read_sample(text: str) -> Sample | None:
@@ -124,13 +127,6 @@ def _read(rule: Rule, text: str, otherwise: Json | None) -> Json | None:
     except (ValueError, RecursionError):
         return otherwise
     return otherwise if fault(rule, document) else document
-
-
-def shown_holder(holder: Json | None) -> str:
-    """A holder, for people."""
-    if not holder:
-        return "another controller"
-    return f"{holder.get('user')}@{holder.get('host')} (process {holder.get('pid')})"
 
 
 _PARSERS: Dict[str, Callable[[str], Any]] = {
@@ -157,7 +153,20 @@ class Requester(NamedTuple):
             return cls(uid, "uid %d" % uid)
 
 
-@dataclass
+class Fence(NamedTuple):
+    """An agent that may still have old containers of a session; without a session, one whose node the Swarm has removed."""
+
+    agent: str
+    session: str
+    node: str
+
+
+def fenced_agents(fences: Iterable[Fence], session: str) -> List[str]:
+    """The agents that may still have old containers of a session."""
+    return [fence.agent for fence in fences if fence.session == session]
+
+
+@dataclass(frozen=True)
 class SessionRecord:
     """A session as the store holds it.
 
@@ -175,11 +184,11 @@ class SessionRecord:
     priority: int = 0
     request: Request | None = None
     plan: Plan | None = None
-    holder: Json | None = None
+    holder: Holder | None = None
     lease: float = 0.0
     created: float = 0.0
     changed: float = 0.0
-    history: List[Json] = field(default_factory=list)
+    history: Tuple[StateChange, ...] = ()
 
     @property
     def settings(self) -> Session:
@@ -194,7 +203,18 @@ class SessionRecord:
     @property
     def former_sizes(self) -> Tuple[int, ...]:
         """The sizes before a growth that has not ended; none if the session does not grow."""
-        return tuple((self.holder or {}).get(_FORMER) or ())
+        return self.holder.former_sizes if self.holder else ()
+
+    def is_of(self, request: Request) -> bool:
+        """Return whether the session has the name and the owner of a request."""
+        return (self.name, self.owner) == (request.name, request.owner)
+
+    def is_lost(self, now: float, takeover: str = "") -> bool:
+        """Return whether no controller works on the session any more. ``takeover`` is the launch of one that is known to be gone.
+
+        A lease that ends far in the future was given while the clock of this host was wrong.
+        """
+        return not now <= self.lease <= now + LONGEST_LEASE or (bool(takeover) and takeover == self.launch)
 
     def main_on(self, agents: Iterable[AgentStatus]) -> Tuple[str, ObservedContainer | None]:
         """The agent of main1, and main1 as its engine reports it."""
@@ -214,10 +234,71 @@ class SessionRecord:
         """The session as a decision about it has it now."""
         return DecidedSession.from_json(self.to_json())
 
+    @property
+    def shown_holder(self) -> Json | None:
+        return subset(self.holder, *_OF_HOLDER) if self.holder else None
+
     def to_json(self) -> Json:
         """The session as results show it; the request and the plan are documents of their own."""
-        names = "id name owner state result reason priority launch holder created changed"
-        return {**subset(self, *names.split()), "group": self.resource_group}
+        names = "id name owner state result reason priority launch created changed"
+        return {**subset(self, *names.split()), "holder": self.shown_holder, "group": self.resource_group}
+
+
+@dataclass(frozen=True)
+class Update:
+    """A session as it is to become, and the entries that its history gets on the way there.
+
+    ``resized`` is the time from which the session holds another amount, 0 if it holds the same. ``requester`` is the login that has
+    requested a new session, ``fences`` are the agents that the session moves away from.
+    """
+
+    session: SessionRecord
+    changes: Tuple[StateChange, ...] = ()
+    resized: float = 0.0
+    requester: Requester | None = None
+    fences: Tuple[Fence, ...] = ()
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of a session that has one."""
+        if self.session.plan is None:
+            raise LookupError(f"session {self.session.name} has no plan")
+        return self.session.plan
+
+    @property
+    def is_new(self) -> bool:
+        return bool(self.changes) and not self.changes[0].before
+
+    def having(self, **fields: Any) -> Update:
+        """The update with other fields of the session."""
+        return replace(self, session=replace(self.session, **fields))
+
+    def add(self, now: float, reason: str) -> Update:
+        """A new session in its first state."""
+        row = self.session
+        check_change(row.name, "", row.state)
+        made = replace(row, created=row.created or now, changed=now, reason=reason)
+        return replace(self, session=made, changes=(StateChange(now, "", row.state, reason),))
+
+    def change(self, state: str, now: float, reason: str) -> Update:
+        """The session in another state.
+
+        The history of a session that waited in vain says what is wrong with its request.
+        """
+        row = self.session
+        check_change(row.name, row.state, state)
+        is_damaged = row.state == PENDING and row.request is None
+        noted = (StateChange(now, PENDING, PENDING, row.reason),) if is_damaged else ()
+        made = replace(row, state=state, reason=reason, changed=now)
+        if state not in LAUNCHING and state != TERMINATING:
+            made = replace(made, holder=None, lease=0.0)
+        return replace(self, session=made, changes=(*self.changes, *noted, StateChange(now, row.state, state, reason)))
+
+    def note(self, now: float, reason: str, *, is_change: bool = True) -> Update:
+        """Another reason in the history without a change of state, or with ``is_change=False`` of anything about the session."""
+        row = self.session
+        made = replace(row, reason=reason, changed=now if is_change else row.changed)
+        return replace(self, session=made, changes=(*self.changes, StateChange(now, row.state, row.state, reason)))
 
 
 # What a document of another form raises.
@@ -241,16 +322,11 @@ def stays(row: SessionRecord, name: str, text: str) -> bool:
         return False
 
 
-def with_former(holder: Json, sizes: Sequence[int]) -> Json:
-    """The holder of a session, with its sizes before the growth that has not ended."""
-    return {**holder, **({_FORMER: list(sizes)} if sizes else {})}
-
-
 def values_of(row: SessionRecord) -> Tuple[Any, ...]:
     documents = {
         "request": row.request.to_json() if row.request else None,
         "plan": row.plan.to_json() if row.plan else None,
-        "holder": row.holder,
+        "holder": row.holder.to_json() if row.holder else None,
     }
     return tuple(
         json.dumps(documents[name], sort_keys=True) if name in documents else getattr(row, name) for name in COLUMNS

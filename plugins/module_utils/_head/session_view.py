@@ -27,11 +27,7 @@ _PAUSE = 15
 
 def started_containers(row: SessionRecord) -> float | None:
     """When the session became RUNNING, or None if it never did. Of an adopted session, when its containers were created."""
-    times = [
-        float(entry["time"])
-        for entry in row.history
-        if entry["after"] == states.RUNNING and entry["before"] != states.RUNNING
-    ]
+    times = [entry.time for entry in row.history if entry.after == states.RUNNING and entry.before != states.RUNNING]
     return (times[-1] or row.created) if times else None
 
 

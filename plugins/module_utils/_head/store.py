@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
-from .._shared.codec import Json
+from .._shared.documents.decision import StateChange
 from .._shared.documents.plan import Plan
 from .._shared.documents.report import AgentStatus
 from .._shared.documents.usage import Sample
@@ -23,7 +23,7 @@ from .._shared.planning.capacity import held_in_all
 from .._shared.planning.fair_share import Holding
 from .._shared.planning.request import Request
 from .._shared.planning.request_validation import invalid_request
-from .._shared.states import ENDED, HOLDING, LAUNCHING, LIVE, PENDING, TERMINATED, TERMINATING, check_change
+from .._shared.states import ENDED, HOLDING, LIVE, PENDING, TERMINATED
 from .database import FILE, connect, errors
 from .session_record import (
     COLUMNS,
@@ -32,15 +32,18 @@ from .session_record import (
     REMEDY,
     SCHEMA,
     VERSION,
+    Fence,
     Requester,
     SessionRecord,
     Termination,
+    Update,
     as_text,
     read_sample,
     row_of,
     stays,
     values_of,
 )
+from .snapshot import Context, Kept, Snapshot
 from .state_folder import check_readable, is_filled, prepare_directory
 
 # Seconds. Passes that follow one another sooner add no sample, and no sample is kept for longer.
@@ -135,39 +138,80 @@ class Store:
                 raise
             self._db.execute("COMMIT" if keep else "ROLLBACK")
 
-    def add(self, row: SessionRecord, now: float, reason: str) -> None:
+    def snapshot(self, context: Context, request: Request | None = None) -> Snapshot:
+        """Read what decisions about all sessions need, and about that of a request."""
+        rows, rules = self.live(), context.policy.rules
+        asking = [(row.owner, row.request) for row in rows if row.state == PENDING and row.request]
+        asking += [(request.owner, request)] if request else []
+        awaited = {(owner, name) for owner, one in asking for name in one.after}
+        # What is older than ten half-lives counts less than a thousandth.
+        since = context.now - 10 * rules.half_life
+        return Snapshot(
+            context,
+            tuple(self._with_history(row) if request and row.is_of(request) else row for row in rows),
+            self.ends_on(context.agents),
+            {(owner, name): self.newest(name, owner) for owner, name in awaited},
+            self.requesters(),
+            tuple(self.holdings(since)) if rules.share_weight else (),
+            dict(self.query("SELECT name, silent FROM agent WHERE silent IS NOT NULL")),
+            self.nodes(),
+            self.swarms(),
+            tuple(self.fences()),
+            self._kept(context.kept),
+        )
+
+    def _kept(self, session: str) -> Kept:
+        known = self.get(session) if session else None
+        return Kept(session, known.owner if known else "", has_ended=bool(session and self.ended([session])))
+
+    def _with_history(self, row: SessionRecord) -> SessionRecord:
+        return replace(row, history=tuple(self.history(row.id)))
+
+    def apply(self, update: Update) -> SessionRecord:
+        """Write what is decided about a session, and return the session."""
+        row = update.session
+        if update.is_new:
+            marks = ", ".join("?" * len(COLUMNS))
+            self._db.execute(f"INSERT INTO session ({', '.join(COLUMNS)}) VALUES ({marks})", values_of(row))
+        else:
+            self._save(row)
+        if row.plan:
+            self._db.execute("INSERT OR IGNORE INTO launch VALUES (?, ?)", (row.launch, row.id))
+        for change in update.changes:
+            self._db.execute("INSERT INTO history VALUES (?, ?, ?, ?, ?)", (row.id, *vars(change).values()))
+            if change.before != change.after:
+                self._book(replace(row, state=change.after), change.time if change.before else row.created)
+        if update.resized:
+            self._book(row, update.resized, again=True)
+        if update.requester:
+            self._db.execute("INSERT OR REPLACE INTO requester VALUES (?, ?, ?)", (row.id, *update.requester))
+        self._db.executemany("INSERT OR REPLACE INTO fence VALUES (?, ?, ?)", update.fences)
+        return row
+
+    def fences(self) -> List[Fence]:
+        """The agents that may still have old containers, by name."""
+        return [
+            Fence._make(found) for found in self.query("SELECT agent, session, node FROM fence ORDER BY agent, session")
+        ]
+
+    def add(self, row: SessionRecord, now: float, reason: str) -> SessionRecord:
         """Record a new session in its first state."""
-        check_change(row.name, "", row.state)
-        row.created, row.changed, row.reason = row.created or now, now, reason
-        marks = ", ".join("?" * len(COLUMNS))
-        self._db.execute(f"INSERT INTO session ({', '.join(COLUMNS)}) VALUES ({marks})", values_of(row))
-        self._note(row.id, now, "", row.state, reason)
-        self._record_launch(row)
-        self.book(row, row.created)
+        return self.apply(Update(row).add(now, reason))
 
-    def change(self, row: SessionRecord, state: str, now: float, reason: str) -> None:
-        """Move a session to another state, with its time and reason; all of ``row`` is saved.
+    def change(self, row: SessionRecord, state: str, now: float, reason: str) -> SessionRecord:
+        """Move a session to another state, with its time and reason; all of ``row`` is saved."""
+        return self.apply(Update(row).change(state, now, reason))
 
-        The history of a session that waited in vain says what is wrong with its request.
-        """
-        check_change(row.name, row.state, state)
-        if row.state == PENDING and row.request is None:
-            self._note(row.id, now, PENDING, PENDING, row.reason)
-        self._note(row.id, now, row.state, state, reason)
-        row.state, row.reason, row.changed = state, reason, now
-        if state not in LAUNCHING and state != TERMINATING:
-            row.holder, row.lease = None, 0.0
-        self.save(row)
-        self.book(row, now)
-
-    def note(self, row: SessionRecord, now: float, reason: str, *, is_change: bool = True) -> None:
+    def note(self, row: SessionRecord, now: float, reason: str, *, is_change: bool = True) -> SessionRecord:
         """Record a reason in the history without a change of state, or with ``is_change=False`` of anything about the session."""
-        self._note(row.id, now, row.state, row.state, reason)
-        row.reason, row.changed = reason, now if is_change else row.changed
-        self.save(row)
+        return self.apply(Update(row).note(now, reason, is_change=is_change))
 
-    def save(self, row: SessionRecord) -> None:
-        """Save the row as it is, without an entry in the history.
+    def save(self, row: SessionRecord) -> SessionRecord:
+        """Save the row as it is, without an entry in the history."""
+        return self.apply(Update(row))
+
+    def _save(self, row: SessionRecord) -> None:
+        """Write the row.
 
         A request or a plan that cannot be used, or that has not changed, stays as it was found: another release may have written it,
         with more than this one reads.
@@ -177,13 +221,8 @@ class Store:
         values = {name: value for name, value in zip(COLUMNS, values_of(row)) if name not in staying}
         pairs = ", ".join(f"{name} = ?" for name in values)
         self._db.execute(f"UPDATE session SET {pairs} WHERE id = ?", (*values.values(), row.id))
-        self._record_launch(row)
 
-    def _record_launch(self, row: SessionRecord) -> None:
-        if row.plan:
-            self._db.execute("INSERT OR IGNORE INTO launch VALUES (?, ?)", (row.launch, row.id))
-
-    def book(self, row: SessionRecord, now: float, *, again: bool = False) -> None:
+    def _book(self, row: SessionRecord, now: float, *, again: bool = False) -> None:
         """Begin or end what a session holds in the ledger; with ``again``, it holds another amount from now on."""
         is_open = self._db.execute("SELECT 1 FROM holding WHERE session = ? AND ended IS NULL", (row.id,)).fetchone()
         if is_open and (again or row.state not in HOLDING):
@@ -193,13 +232,15 @@ class Store:
             values = (row.id, row.owner, (not again and row.plan.session.began) or now, *held)
             self._db.execute("INSERT INTO holding VALUES (?, ?, ?, NULL, ?, ?, ?)", values)
 
-    def note_requester(self, row: SessionRecord, requester: Requester) -> None:
-        self._db.execute("INSERT OR REPLACE INTO requester VALUES (?, ?, ?)", (row.id, *requester))
-
     def requester(self, session_id: str) -> Requester | None:
         """Who has requested a session; None if that is not known."""
         found = self._db.execute("SELECT uid, login FROM requester WHERE session = ?", (session_id,)).fetchone()
         return Requester._make(found) if found else None
+
+    def requesters(self) -> Dict[str, Requester]:
+        """Who has requested each session that waits, as far as that is known."""
+        query = "SELECT session, uid, login FROM requester JOIN session ON id = session WHERE state = ?"
+        return {session: Requester(uid, login) for session, uid, login in self._db.execute(query, (PENDING,))}
 
     def holdings(self, since: float = 0.0) -> List[Holding]:
         """Return what sessions have held after a moment, in seconds since the epoch, without times that cannot be."""
@@ -282,9 +323,8 @@ class Store:
         """
         wanted = set(only) or (LIVE | ENDED if ended else LIVE)
         rows = self._matching(wanted & LIVE, name, owner, -1) + self._matching(wanted & ENDED, name, owner, limit or -1)
-        for row in rows:
-            row.history = self.history(row.id)
-        return sorted(rows, key=lambda row: row.created)
+        complete = map(self._with_history, rows)
+        return sorted(complete, key=lambda row: row.created)
 
     def _matching(
         self, states: Collection[str], name: str | None, owner: str | None, limit: int
@@ -304,10 +344,6 @@ class Store:
         rows = self.select(name, owner, ended=True, limit=1)
         return rows[-1] if rows else None
 
-    def awaited_by(self, row: SessionRecord, request: Request) -> Dict[str, SessionRecord | None]:
-        """The sessions that a session waits for, by name."""
-        return {name: self.newest(name, row.owner) for name in request.after}
-
     def add_sample(self, taken: Sample) -> None:
         """Keep a sample, unless the last one is only seconds old. Old samples are removed."""
         now = taken.time
@@ -318,6 +354,14 @@ class Store:
             self.execute(
                 "INSERT OR REPLACE INTO sample VALUES (?, ?)", (now, json.dumps(taken.to_json(), sort_keys=True))
             )
+
+    def nodes(self) -> Dict[str, str]:
+        """The nodes of agents in their Swarm, as far as they are known."""
+        return dict(self.query("SELECT name, node FROM agent"))
+
+    def swarms(self) -> Dict[str, str]:
+        """The Swarms of nodes, whose managers alone know whether a node is lost."""
+        return dict(self.query("SELECT id, swarm FROM node"))
 
     def samples(self, since: float) -> List[Sample]:
         """The samples from a time on, oldest first, without those that are damaged."""
@@ -330,14 +374,10 @@ class Store:
     def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
         self._db.execute(statement, values)
 
-    def history(self, session_id: str) -> List[Json]:
+    def history(self, session_id: str) -> List[StateChange]:
         time = "max(0.0, min(CAST(time AS REAL), 1e11))"
         query = f"SELECT {time}, before, after, reason FROM history WHERE session = ? ORDER BY rowid"
-        names = ("time", "before", "after", "reason")
-        return [dict(zip(names, values)) for values in self._db.execute(query, (session_id,))]
-
-    def _note(self, session_id: str, now: float, before: str, after: str, reason: str) -> None:
-        self._db.execute("INSERT INTO history VALUES (?, ?, ?, ?, ?)", (session_id, now, before, after, reason))
+        return [StateChange(*values) for values in self._db.execute(query, (session_id,))]
 
     def _select(self, where: str, values: Any) -> List[SessionRecord]:
         # The plus: to sort the few is faster than to read all in their order.

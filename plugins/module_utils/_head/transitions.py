@@ -9,30 +9,31 @@ Each is safe to repeat: a change that has happened already changes nothing and i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Callable, Dict, List, Sequence, Tuple
+from dataclasses import dataclass, replace
+from typing import Callable, Dict, List, Tuple
 
 from .._shared import states
 from .._shared.codec import Json
-from .._shared.constants import GRACE, LONGEST_GRACE, RESTART_ALL
+from .._shared.constants import GRACE, LONGEST_GRACE
+from .._shared.documents.decision import Holder
 from .._shared.documents.report import AgentStatus
-from .._shared.documents.view import SessionView
 from .._shared.errors import ComputeError
-from .._shared.exits import LIFETIME, LIMITS, LOST, OTHERWISE, UP, WITH_COMMAND
-from .._shared.planning.policy import SitePolicy
+from .._shared.exits import LIFETIME, LIMITS, LOST
 from .._shared.planning.resizing import resized
-from .._shared.planning.restarts import RESTARTED, restart_turn
 from .._shared.states import PENDING, RUNNING, TERMINATING
 from .database import DamagedStoreError, FullStoreError
 from .kept_logs import keep_logs
 from .listing import list_sessions
-from .maintenance import adopt, cancel_old, correct_times, expire, give_up, is_lost, keep_pass, removable
-from .session_record import SessionRecord
-from .session_view import has_died, is_overdue
+from .maintenance import adopt, end_over, keep_pass, removable, result_of
+from .session_record import SessionRecord, Update
+from .session_view import is_overdue
 from .store import Store
 
 # How often a launch chooses another subnet, other ports and other names: something may be wrong with the agent.
 _MOST_RETRIES = 3
+
+
+_UNKNOWN = Holder()
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Change:
     launch: str = ""
     reached: Tuple[str, ...] = ()
     agents: Tuple[AgentStatus, ...] = ()
-    holder: Json = field(default_factory=dict)
+    holder: Holder = _UNKNOWN
     retry: bool = False
     undone: bool = False
     folders: Tuple[str, ...] = ()
@@ -72,24 +73,25 @@ def make_change(store: Store, state: str, change: Change) -> Tuple[str, SessionR
         row = store.need(change.id)
     if row is None:
         return "", None
-    before = row.state
-    _CHANGES[state](store, change, row)
-    return before, row
+    update = _CHANGES[state](change, replace(row, history=tuple(store.history(row.id))))
+    if update is None:
+        return row.state, row
+    if state == "terminating":
+        keep_pass(store, change.holder, update.session.lease)
+    return row.state, store.apply(update)
 
 
-def _running(store: Store, change: Change, row: SessionRecord) -> None:
+def _running(change: Change, row: SessionRecord) -> Update | None:
     """Also when the batch command has ended: its result is recorded, and the session keeps running until it is terminated."""
     if change.result:
         # Of a session that is ended, the reason for that stays.
-        if row.state == RUNNING and (row.result, row.reason) != (change.result, change.reason):
-            row.result = change.result
-            store.note(row, change.now, change.reason)
-    elif row.state != RUNNING:
-        store.change(row, RUNNING, change.now, change.reason or states.VERIFIED)
-    elif not _is_overtaken(row, change):
-        # The end of a repair is the end of its lease.
-        row.holder, row.lease = None, 0.0
-        store.save(row)
+        if row.state != RUNNING or (row.result, row.reason) == (change.result, change.reason):
+            return None
+        return Update(row).having(result=change.result).note(change.now, change.reason)
+    if row.state != RUNNING:
+        return Update(row).change(RUNNING, change.now, change.reason or states.VERIFIED)
+    # The end of a repair is the end of its lease.
+    return None if _is_overtaken(row, change) else Update(row).having(holder=None, lease=0.0)
 
 
 def _is_overtaken(row: SessionRecord, change: Change) -> bool:
@@ -97,124 +99,82 @@ def _is_overtaken(row: SessionRecord, change: Change) -> bool:
     return change.launch not in ("", row.launch)
 
 
-def _failed(store: Store, change: Change, row: SessionRecord) -> None:
-    launches = sum(entry["after"] == states.PREPARING for entry in store.history(row.id))
+def _failed(change: Change, row: SessionRecord) -> Update | None:
+    launches = sum(entry.after == states.PREPARING for entry in row.history)
     if row.state == RUNNING:
         if _is_overtaken(row, change):
-            return
+            return None
         if change.undone:
             # The answer that it runs was lost on the way.
-            store.change(row, TERMINATING, change.now, change.reason)
-            store.change(row, states.TERMINATED, change.now, change.reason)
-            return
+            ended = Update(row).change(TERMINATING, change.now, change.reason)
+            return ended.change(states.TERMINATED, change.now, change.reason)
         # A failed repair leaves the session as degraded as it was, and a failed growth in its former size.
-        _go_back(store, row, change.now)
-        row.holder, row.lease, row.reason = None, 0.0, change.reason
-        store.save(row)
-    elif row.state == states.PREPARING and change.retry and launches <= _MOST_RETRIES:
-        row.plan = None
-        store.change(row, PENDING, change.now, change.reason)
+        return _went_back(row, change.now).having(holder=None, lease=0.0, reason=change.reason)
+    if row.state == states.PREPARING and change.retry and launches <= _MOST_RETRIES:
+        return Update(row).having(plan=None).change(PENDING, change.now, change.reason)
     # A session that is being terminated is removed with all that the launch leaves.
-    elif row.state != TERMINATING and row.state not in states.ENDED:
-        store.change(row, states.ERROR, change.now, change.reason)
+    if row.state == TERMINATING or row.state in states.ENDED:
+        return None
+    return Update(row).change(states.ERROR, change.now, change.reason)
 
 
-def _go_back(store: Store, row: SessionRecord, now: float) -> None:
+def _went_back(row: SessionRecord, now: float) -> Update:
     """After a growth that has failed, the session is without what was added. What has left at the same time stays away."""
     former = row.former_sizes
-    if former and row.request and row.plan:
-        row.request = row.request.with_sizes([min(pair) for pair in zip(former, row.request.sizes)])
-        row.plan = resized(row.plan, row.request, launch=row.launch)
-        store.book(row, now, again=True)
+    if not (former and row.request and row.plan):
+        return Update(row)
+    request = row.request.with_sizes([min(pair) for pair in zip(former, row.request.sizes)])
+    plan = resized(row.plan, request, launch=row.launch)
+    return Update(replace(row, request=request, plan=plan), resized=now)
 
 
-def _terminating(store: Store, change: Change, row: SessionRecord) -> None:
+def _terminating(change: Change, row: SessionRecord) -> Update | None:
     if row.state in states.ENDED:
-        return
+        return None
     if row.state == PENDING:
-        store.change(row, states.CANCELLED, change.now, change.reason or "ended while it was waiting")
-        return
-    row.holder, row.lease = change.holder, change.now + change.lease + row.settings.grace
-    keep_pass(store, change.holder, row.lease)
+        return Update(row).change(states.CANCELLED, change.now, change.reason or "ended while it was waiting")
+    held = Update(row).having(holder=change.holder, lease=change.now + change.lease + row.settings.grace)
     if row.state == TERMINATING:
-        store.save(row)
-        return
-    over = _note_ends(store, row, change)
-    reason = change.reason or over or f"ended by {change.holder.get('user')}"
-    store.change(row, TERMINATING, change.now, reason)
+        return held
+    noted, over = _with_ends(held, change)
+    return noted.change(TERMINATING, change.now, change.reason or over or f"ended by {change.holder.user}")
 
 
-def _note_ends(store: Store, row: SessionRecord, change: Change) -> str:
-    """Record how the command of a running session ended, and which of its containers did, before all are removed.
+def _with_ends(update: Update, change: Change) -> Tuple[Update, str]:
+    """Note how the command of a running session ended, and which of its containers did, before all are removed.
 
-    Returns why the session has ended by itself, or an empty text.
+    The text says why the session has ended by itself; it is empty if it has not.
     """
+    row = update.session
     if row.state != states.RUNNING:
-        return ""
+        return update, ""
     [session] = list_sessions([row], change.agents)
     reason = session.what_happened
     if reason != row.reason:
-        row.result = row.result or _result_of(session, row)
-        store.note(row, change.now, reason)
-    return session.limit_reached or (LIMITS[LIFETIME] if is_overdue(row, change.now) else "")
+        update = update.having(result=row.result or result_of(session, row)).note(change.now, reason)
+    over = session.limit_reached or (LIMITS[LIFETIME] if is_overdue(row, change.now) else "")
+    return update, over
 
 
-def catch_up(store: Store, agents: Sequence[AgentStatus], site: SitePolicy, now: float, takeover: str = "") -> None:
-    """Adopt sessions, give up the launches of lost controllers, and end the sessions that are over or wait in vain."""
-    adopt(store, agents, now)
-    correct_times(store, now)
-    expire(store, now, takeover)
-    end_over(store, agents, now)
-    cancel_old(store, site, now)
-    give_up(store, agents, now)
-
-
-def end_over(store: Store, agents: Sequence[AgentStatus], now: float, besides: str = "") -> None:
-    """Record the end of the sessions that have ended by themselves or with a container, besides one.
-
-    What they leave is removed with that of others.
-
-    A session that another controller repairs is left to that controller.
-    A session that is known from its labels alone may have a store of its own, which records its end.
-    """
-    rows = [row for row in store.live({states.RUNNING}) if row.plan and is_lost(row, now) and row.id != besides]
-    for row, session in zip(rows, list_sessions(rows, agents)):
-        reason = session.limit_reached or (session.what_happened if has_died(session) else "")
-        if reason:
-            row.result = row.result or _result_of(session, row)
-            store.change(row, states.TERMINATING, now, reason)
-            store.change(row, states.TERMINATED, now, reason)
-
-
-def _result_of(session: SessionView, row: SessionRecord) -> str:
-    """The result of a session whose command no controller waited for."""
-    if session.command and session.command.has_ended:
-        return "FAILURE" if session.command.exit_code else "SUCCESS"
-    main_code = next((one.exit_code for one in session.containers if one.hostname == "main1"), None)
-    if main_code in WITH_COMMAND and session.limit_reached:
-        return WITH_COMMAND[main_code]
-    dead = [one.hostname for one in session.containers if one.state not in (*UP, *OTHERWISE, "unknown")]
-    is_failure = (dead and session.on_failure == "terminate") or (row.settings.command and "main1" in dead)
-    return "FAILURE" if is_failure else ""
-
-
-def _terminated(store: Store, change: Change, row: SessionRecord) -> None:
+def _terminated(change: Change, row: SessionRecord) -> Update | None:
     if row.state in states.ENDED:
-        return
+        return None
     # Agents that are lost, not in this run, or not in the inventory.
     left = [agent for agent in _holders(row, change) if agent not in change.reached]
+    update = Update(row)
     if row.state in (RUNNING, *states.LAUNCHING):
         # The begin of the termination could not be recorded: the disk of the store was full.
-        store.change(row, TERMINATING, change.now, f"ended by {change.holder.get('user')}")
+        update = update.change(TERMINATING, change.now, f"ended by {change.holder.user}")
     note = f"not reached: {', '.join(left)}; what it holds is removed when it is back" if left else ""
-    own = row.reason if row.reason in LIMITS.values() or row.reason.startswith(LOST) else ""
-    found = "; ".join(filter(None, (_noted_end(store, row) or own, note)))
-    store.change(row, states.TERMINATED, change.now, change.reason or found or "every container is removed")
+    reason = update.session.reason
+    own = reason if reason in LIMITS.values() or reason.startswith(LOST) else ""
+    found = "; ".join(filter(None, (_noted_end(row) or own, note)))
+    return update.change(states.TERMINATED, change.now, change.reason or found or "every container is removed")
 
 
-def _noted_end(store: Store, row: SessionRecord) -> str:
+def _noted_end(row: SessionRecord) -> str:
     """Return how a session with a result ended, as it was noted while the session ran."""
-    notes = [entry["reason"] for entry in store.history(row.id) if entry["before"] == entry["after"]]
+    notes = [entry.reason for entry in row.history if entry.before == entry.after]
     return notes[-1] if row.result and notes else ""
 
 
@@ -229,19 +189,7 @@ def _holders(row: SessionRecord, change: Change) -> List[str]:
     return list(dict.fromkeys(example.placement))
 
 
-def note_restart(store: Store, row: SessionRecord, agents: Sequence[AgentStatus], now: float) -> bool:
-    """Return whether all containers restart. Then it is counted, and the session has no result until its command has ended again."""
-    if row.settings.on_failure != RESTART_ALL:
-        return False
-    [session] = list_sessions([row], agents)
-    restarts = row.settings.restarts
-    count = restart_turn(store.history(row.id), restarts, now)[0] + 1
-    row.result = ""
-    store.note(row, now, "%s (%d of %d): %s" % (RESTARTED, count, restarts, session.what_happened))
-    return True
-
-
-_CHANGES: Dict[str, Callable[[Store, Change, SessionRecord], None]] = {
+_CHANGES: Dict[str, Callable[[Change, SessionRecord], Update | None]] = {
     "running": _running,
     "failed": _failed,
     "terminating": _terminating,

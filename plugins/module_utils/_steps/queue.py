@@ -11,15 +11,16 @@ from typing import Sequence
 from .._head import queue_pass
 from .._head.kept_logs import remove_logs, surplus_logs
 from .._head.listing import list_agents
-from .._head.losses import losses, note_agents, to_clean, unfence
+from .._head.losses import losses, note_agents, unfence
 from .._head.maintenance import expired, removable, retire
 from .._head.queue_pass import note_degraded
-from .._head.scheduling_queue import Context
-from .._head.session_record import SessionRecord, shown_holder
+from .._head.relocation import to_clean
+from .._head.session_record import SessionRecord
+from .._head.snapshot import Context
 from .._head.store import Store
 from .._head.usage import held_on, sample
 from .._shared.codec import Json, subset
-from .._shared.documents.decision import BegunPass, QueueRound, Upkeep
+from .._shared.documents.decision import BegunPass, Holder, QueueRound, Upkeep
 from .._shared.planning.request import Request
 from .._shared.planning.swarm_plan import read_agents
 from .._shared.states import ERROR, LIVE, PENDING, RUNNING
@@ -30,11 +31,11 @@ from .step import Head
 def begin(head: Head, owner: str, holder: Json, lease: int, takeover: bool = False) -> BegunPass:
     """Begin a pass, if C(begun): an owner has one pass at a time. C(holder) is the controller of another pass."""
     with Store.opened(head.directory, read_only=head.check) as store:
-        other = queue_pass.begin(store, owner, holder, time.time(), lease, takeover=takeover)
+        other = queue_pass.begin(store, owner, Holder.from_json(holder), time.time(), lease, takeover=takeover)
     if other is None:
         return BegunPass(begun=True)
-    line = f"A pass over the queue of {owner} is in progress by {shown_holder(other)}: it launches what fits now."
-    return BegunPass(holder=other, summary=(line,))
+    line = f"A pass over the queue of {owner} is in progress by {other.text}: it launches what fits now."
+    return BegunPass(holder=other.to_json(), summary=(line,))
 
 
 def decide(
@@ -49,7 +50,9 @@ def decide(
 ) -> QueueRound:
     """Decide about all waiting sessions in one transaction: C(fitting) are those that fit, C(is_last) if none does."""
     rules = (queue_policy, queue_age_bound)
-    context = Context.on_head(head.directory, rules, agents=read_agents(agents), holder=holder, lease=float(lease))
+    context = Context.on_head(
+        head.directory, rules, agents=read_agents(agents), holder=Holder.from_json(holder), lease=float(lease)
+    )
     with Store.opened(head.directory, read_only=head.check) as store:
         live = store.ids({PENDING, RUNNING})
         found = queue_pass.decide(store, owner, list(tried), context)
@@ -74,7 +77,7 @@ def _session(row: SessionRecord, request: Request) -> Json:
 def end(head: Head, owner: str, holder: Json) -> Json:
     """End the pass."""
     with Store.opened(head.directory, read_only=head.check) as store:
-        queue_pass.end(store, owner, holder)
+        queue_pass.end(store, owner, Holder.from_json(holder))
     return {}
 
 
@@ -94,7 +97,7 @@ def maintain(
         degraded = note_degraded(store, reports, owner, now)
         note_agents(store, reports, now)
         lost = losses(store, reports, owner, now)
-        to_remove = to_clean(store, reports)
+        to_remove = to_clean(store.fences(), store.swarms(), reports)
         retired = expired(store, reports, now, keep_days)
         retire(store, retired, now)
         ended_folders = store.ended(folders)
@@ -108,7 +111,7 @@ def maintain(
 def fenced(head: Head, agents: Sequence[Json]) -> Upkeep:
     """Return which of these agents have old containers to remove, right before they are removed."""
     with Store.opened(head.directory, read_only=True) as store:
-        return Upkeep(fenced=to_clean(store, read_agents(agents)))
+        return Upkeep(fenced=to_clean(store.fences(), store.swarms(), read_agents(agents)))
 
 
 def cleaned(head: Head, agent: str, sessions: Sequence[str], node: str = "") -> Json:

@@ -12,13 +12,13 @@ from typing import List, Sequence
 from .._head.maintenance import keep_pass
 from .._head.policy_file import check_presence
 from .._head.scheduler import launch as launched
-from .._head.scheduling_queue import Context
 from .._head.session_view import ended_apps
+from .._head.snapshot import Context
 from .._head.store import Store
 from .._head.transitions import Change, apply_change
 from .._head.usage import waits_on_mps
 from .._shared.codec import Json, decoded
-from .._shared.documents.decision import Decision
+from .._shared.documents.decision import Decision, Holder
 from .._shared.planning.request import Request
 from .._shared.planning.swarm_plan import read_agents
 from .._shared.states import ERROR, LIVE, PENDING, RUNNING
@@ -53,7 +53,7 @@ def place(
         head.directory,
         (queue_policy, queue_age_bound),
         agents=read_agents(agents),
-        holder=holder,
+        holder=Holder.from_json(holder),
         lease=float(lease),
         takeover=takeover,
         kept=kept,
@@ -94,6 +94,6 @@ def _warnings(store: Store, decision: Decision, context: Context) -> List[str]:
 
 def record(head: Head, state: str, change: Json) -> Json:
     """Record that a session has the state C(running), C(failed), C(terminating) or C(terminated). C(change) is a Change."""
-    user = str(change["holder"].get("user", ""))
-    made = decoded(Change, {**change, "owner": change.get("owner") or user, "now": time.time()})
+    made = replace(decoded(Change, change), now=time.time())
+    made = made if made.owner else replace(made, owner=made.holder.user)
     return apply_change(head.directory, state, made, check_mode=head.check)

@@ -14,21 +14,22 @@ from typing import Callable, Iterable, List, Mapping, Optional, Sequence, Tuple
 from .._head.database import FullStoreError
 from .._head.kept_logs import kept_logs
 from .._head.listing import list_agents, list_sessions
-from .._head.losses import fenced_agents
-from .._head.maintenance import adopt, is_lost
+from .._head.maintenance import adopt
 from .._head.policy_file import read_policy
 from .._head.quotas import by_owner, uses
 from .._head.scheduling_queue import turns
-from .._head.session_record import SessionRecord
+from .._head.session_record import SessionRecord, fenced_agents
 from .._head.session_view import is_overdue, time_left, visible_request
+from .._head.snapshot import Context
 from .._head.store import Store
 from .._head.usage import available, held_on, list_groups, list_owners
 from .._shared.codec import Json
 from .._shared.constants import RESTART_ALL
+from .._shared.documents.decision import Holder
 from .._shared.documents.report import AgentStatus
 from .._shared.documents.usage import AgentView, OwnerView, Quota
 from .._shared.documents.view import SessionList, SessionView
-from .._shared.planning.policy import SitePolicy
+from .._shared.planning.policy import Policy, SitePolicy
 from .._shared.planning.policy_rules import Use, allowed, quota_left
 from .._shared.planning.restarts import restart_turn
 from .._shared.states import SHOWN
@@ -88,7 +89,9 @@ def _sessions(
     store: Store, rows: Sequence[SessionRecord], agents: Sequence[AgentStatus], site: SitePolicy, now: float
 ) -> List[SessionView]:
     """The rows of the list, each with what people read of its state."""
-    order = {identity: turn for turn, identity in enumerate(turns(store, agents, site.queue, now), start=1)}
+    context = Context(tuple(agents), Holder(), now, Policy(rules=site.queue), site=site)
+    snapshot = store.snapshot(context)
+    order = {identity: turn for turn, identity in enumerate(turns(snapshot), start=1)}
     found = []
     for row, session in zip(rows, list_sessions(rows, agents)):
         left, waits = _restarts(row, session, now)
@@ -96,10 +99,10 @@ def _sessions(
             session,
             time_left=time_left(session, now),
             overdue=is_overdue(row, now),
-            held=not is_lost(row, now),
+            held=not row.is_lost(now),
             turn=order.get(row.id),
             requested_here=_is_requested_here(store, row.id),
-            fenced=tuple(fenced_agents(store, row.id)),
+            fenced=tuple(fenced_agents(snapshot.fences, row.id)),
             restarts_left=left,
             restart_waits=waits,
         )

@@ -8,16 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Mapping, Optional, Tuple
 
-from ..codec import Document, Json, decoded
+from ..codec import Document, Json, Number, decoded
 from .plan import Plan
 from .schema import (
     AGENT,
     HOSTNAME,
+    ID,
     MOST,
     SHORT_NAME,
     UUID,
     a_flag,
     a_line,
+    a_number,
     a_text,
     by_name,
     in_order,
@@ -27,6 +29,36 @@ from .schema import (
     rules_of,
     whole,
 )
+
+
+@dataclass(frozen=True)
+class StateChange(Document):
+    """A change of a session, or a note about it, whose states are equal."""
+
+    time: Number = ruled(a_number)
+    before: str = ruled(a_text)
+    after: str = ruled(a_text)
+    reason: str = ruled(a_text)
+
+
+@dataclass(frozen=True)
+class Holder(Document):
+    """A process on a controller. ``start`` is its start time; ``machine`` is the boot and the PID namespace that ``pid`` belongs to.
+
+    ``former_sizes`` are the sizes of the session before a growth that has not ended. A holder without a process is not known.
+    """
+
+    host: str = ruled(a_line, "")
+    machine: str = ruled(a_line, "")
+    user: str = ruled(a_line, "")
+    start: str = ruled(a_line, "")
+    pid: int = ruled(ID, 0)
+    former_sizes: Tuple[int, ...] = ruled([ID], ())
+
+    @property
+    def text(self) -> str:
+        """Return the holder for people."""
+        return f"{self.user}@{self.host} (process {self.pid})" if self.pid else "another controller"
 
 
 @dataclass(frozen=True)

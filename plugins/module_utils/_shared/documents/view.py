@@ -12,6 +12,7 @@ from ..codec import Document, Json, Number
 from ..exits import NOT_BEGUN, PAUSED, UNMOVED
 from ..states import PENDING, RUNNING
 from .container_view import ContainerView, how_containers_ended, limit_reached
+from .decision import StateChange
 from .plan import Resources
 from .report import BatchState, Measured
 from .schema import (
@@ -60,16 +61,6 @@ class FolderView(Document):
     source: str = ruled(a_text)
     target: str = ruled(a_text)
     mode: str = ruled(a_line)
-
-
-@dataclass(frozen=True)
-class StateChange(Document):
-    """A change of a session, or a note about it, whose states are equal."""
-
-    time: Number = ruled(a_number)
-    before: str = ruled(a_text)
-    after: str = ruled(a_text)
-    reason: str = ruled(a_text)
 
 
 @dataclass(frozen=True)

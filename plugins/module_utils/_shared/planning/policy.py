@@ -22,6 +22,7 @@ _YEAR = 365 * 86400
 _MONTH = 30 * 86400
 _number = seconds_up_to(_MOST)
 ANY, PLAIN, OWN, NONE = "any", "plain", "own", "none"
+STRICT, BACKFILL = "strict", "backfill"
 
 
 def _mapping(variable: str, data: object) -> Mapping[str, Any]:
@@ -128,6 +129,15 @@ class QueueRules:
     half_life: float = _limit(_positive, 7 * 86400.0)
     refuse_impossible: bool = _limit(check_boolean, False)
     shares: Mapping[str, float] = field(default_factory=dict, metadata={"rule": _shares})
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The rules of overtaking. After ``age_bound`` seconds, one that does not fit holds back those behind it."""
+
+    name: str = BACKFILL
+    age_bound: float = 3600.0
+    rules: QueueRules = field(default_factory=QueueRules)
 
 
 @dataclass(frozen=True)

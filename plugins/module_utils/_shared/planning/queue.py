@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Callable, Dict, Iterable, Iterator, List, Sequence, Set, Tuple, Union
 
@@ -15,11 +15,9 @@ from ..errors import shorten_list
 from .capacity import Demand, FreeCapacity
 from .fair_share import score
 from .placement import Placement, Shortfall, free_of
-from .policy import QueueRules
+from .policy import STRICT, Policy, QueueRules
 from .role_placement import impossible, never_fits, place
 
-STRICT = "strict"
-BACKFILL = "backfill"
 _SHOWN_NAMES = 3
 _USUAL = QueueRules()
 
@@ -56,15 +54,6 @@ def by_priority(queue: Iterable[QueueEntry], rules: QueueRules = _USUAL, now: fl
         return score(entry.priority, now - entry.since, entry.fairness, entry.size, rules)
 
     return sorted(queue, key=lambda entry: (bool(entry.waits(now)), -rank(entry), entry.since, entry.id))
-
-
-@dataclass(frozen=True)
-class Policy:
-    """The rules of overtaking. After ``age_bound`` seconds, one that does not fit holds back those behind it."""
-
-    name: str = BACKFILL
-    age_bound: float = 3600.0
-    rules: QueueRules = field(default_factory=QueueRules)
 
 
 Turn = Tuple[QueueEntry, Union[Placement, Shortfall]]

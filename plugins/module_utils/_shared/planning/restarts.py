@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Sequence, Tuple
 
-from ..codec import Json
+from ..documents.decision import StateChange
 from ..units import show_seconds
 
 # The beginning of the reason of each restart of all containers, in the history of the session.
@@ -18,12 +18,12 @@ _SETTLED = 3600.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 30.0, 900.0
 
 
-def restart_turn(history: Sequence[Json], restarts: int, now: float) -> Tuple[int, str]:
+def restart_turn(history: Sequence[StateChange], restarts: int, now: float) -> Tuple[int, str]:
     """Return how many restarts there have been since the session has settled, and why it is not time for another; empty if it is."""
     count, last = 0, 0.0
     for entry in history:
-        if str(entry["reason"]).startswith(RESTARTED):
-            count, last = (count + 1 if entry["time"] - last < _SETTLED else 1), float(entry["time"])
+        if entry.reason.startswith(RESTARTED):
+            count, last = (count + 1 if entry.time - last < _SETTLED else 1), entry.time
     # A clock that was set back must not keep restarts away until it has caught up.
     if not count or abs(now - last) >= _SETTLED:
         return 0, ""

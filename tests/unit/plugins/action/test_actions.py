@@ -75,7 +75,7 @@ REPORT: Json = {
 def test_the_steps_decide_over_the_documents_as_ansible_passes_them(tmp_path: Path) -> None:
     """From a checked request to the end, through the steps and a store in a folder."""
     folder = tmp_path / "state"
-    holder = dict(context(agent("a")).holder)
+    holder = context(agent("a")).holder.to_json()
     asked = json.loads(json.dumps(request(cluster_size=2).to_json()))
 
     def decide(check_mode: bool = False) -> Json:

@@ -18,6 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance 
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
     AgentStatus,
     HostNetwork,
@@ -77,7 +78,7 @@ def test_a_running_session_is_adopted_with_the_very_same_plan(
     assert decision.plan == plan
     row = row_of(lost_store)
     assert (row.id, row.state, row.created, row.resource_group) == (plan.session.id, "RUNNING", 500.0, "default")
-    assert [note["reason"] for note in lost_store.history(row.id)] == ["adopted from its labels"]
+    assert [note.reason for note in lost_store.history(row.id)] == ["adopted from its labels"]
     assert row.plan == plan
 
 
@@ -242,8 +243,8 @@ def test_a_lost_end_of_an_adopted_session_can_be_taken_over(store: Store, lost_s
     there = carried_out([A], running(store, TRAIN, A))
     adopt(lost_store, there, 1000.0)
     row = row_of(lost_store)
-    row.holder, row.lease = {"pid": 7}, 5000.0
-    lost_store.change(row, states.TERMINATING, 1001.0, "ended by alice")
+    row = replace(row, holder=Holder(pid=7), lease=5000.0)
+    row = lost_store.change(row, states.TERMINATING, 1001.0, "ended by alice")
     held = launch(lost_store, TRAIN, context(*there, now=1002.0))
     assert held.outcome == "held"
     taken = launch(lost_store, TRAIN, context(*there, now=1003.0, takeover=held.session.launch))

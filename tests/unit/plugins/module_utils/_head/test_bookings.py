@@ -46,8 +46,8 @@ def test_what_an_ended_session_still_holds_is_not_booked_but_removed(store: Stor
     plan = running(store, request(cluster_size=4), A)
     there = carried_out([A], plan)
     row = row_of(store)
-    store.change(row, states.TERMINATING, 1100.0, "")
-    store.change(row, states.TERMINATED, 1101.0, "")
+    row = store.change(row, states.TERMINATING, 1100.0, "")
+    row = store.change(row, states.TERMINATED, 1101.0, "")
     decision = launch(store, request(name="other", cluster_size=4), context(*there))
     assert (decision.outcome, decision.remove) == ("placed", (plan.session.id,))
 
@@ -76,8 +76,8 @@ def test_what_was_launched_after_an_end_is_neither_removed_nor_free(store: Store
     degraded = carried_out([A], launched, states={"sub2": "gone"})
     assert launch(theirs, TRAIN, context(*degraded)).outcome == "repair"
     row = row_of(store)
-    store.change(row, states.TERMINATING, 1100.0, "")
-    store.change(row, states.TERMINATED, 1101.0, "")
+    row = store.change(row, states.TERMINATING, 1100.0, "")
+    row = store.change(row, states.TERMINATED, 1101.0, "")
     again = launch(theirs, TRAIN, context(A, now=1800.0))
     theirs.close()
     assert (again.outcome, again.missing) == ("repair", ("main1", "sub1", "sub2"))
@@ -91,8 +91,8 @@ def test_the_clock_of_an_agent_does_not_keep_what_this_store_has_launched(store:
     plan = running(store, TRAIN, A)
     repair = plan_of(launch(store, TRAIN, context(*carried_out([A], plan, states={"sub2": "gone"}), now=1050.0)))
     row = row_of(store)
-    store.change(row, states.TERMINATING, 1100.0, "")
-    store.change(row, states.TERMINATED, 1101.0, "")
+    row = store.change(row, states.TERMINATING, 1100.0, "")
+    row = store.change(row, states.TERMINATED, 1101.0, "")
     for launched in (plan, repair):
         assert removable(store, at(carried_out([A], launched), 9000.0)) == (plan.session.id,)
 

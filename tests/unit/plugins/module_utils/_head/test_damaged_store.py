@@ -33,6 +33,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.transitions 
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import sample
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import BegunPass, Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.fair_share import decayed_use
 from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import begin, maintain
@@ -55,7 +56,7 @@ def recorded(path: Path, state: str, **fields: Any) -> Json:
         **{"id": "", "name": "", "owner": "alice", "reason": "", "result": "", "now": 2.0, "lease": 600.0, **fields},
         agents=AGENTS,
         reached=("a",),
-        holder={"user": "alice"},
+        holder=Holder(user="alice"),
     )
     return apply_change(str(path.parent), state, change, check_mode=False)
 
@@ -243,7 +244,7 @@ TEXTS = [
 @pytest.mark.parametrize(("table", "column"), TEXTS, ids=map(".".join, TEXTS))
 def test_bytes_that_are_no_text_stop_no_command(path: Path, table: str, column: str, value: str) -> None:
     head, holder = Head(str(path.parent)), {"user": "alice", "host": "desk", "pid": 4711}
-    assert begin(head, "alice", holder, 600)["begun"]
+    assert begin(head, "alice", holder, 600).begun
     with Store.opened(head.directory) as store:
         assert launch(store, request(name="waits", gpus=1), context(*AGENTS)).outcome == "pending"
         store.add_sample(sample([], [], time.time()))
@@ -252,7 +253,7 @@ def test_bytes_that_are_no_text_stop_no_command(path: Path, table: str, column: 
     assert len(listed["sessions"]) == 2
     json.dumps(listed)
     maintain(head, "alice", [], 30, "1G")
-    assert begin(head, "alice", holder, 600)["begun"] == (column == "lease")
+    assert begin(head, "alice", holder, 600).begun == (column == "lease")
     with Store.opened(head.directory) as store:
         assert launch(store, request(name="other"), context(*AGENTS)).outcome == "placed"
         decide(store, "alice", (), context(*AGENTS))
@@ -276,15 +277,15 @@ def test_damaged_numbers_of_an_ended_session_stop_no_command(path: Path, column:
 @pytest.mark.parametrize("text", ["null", *UNKNOWN_HOLDERS])
 def test_an_unknown_holder_keeps_its_pass_until_its_lease_ends(tmp_path: Path, text: str) -> None:
     head, holder = Head(str(tmp_path)), {"user": "alice", "host": "desk", "pid": 4711}
-    assert begin(head, "alice", holder, 600)["begun"]
+    assert begin(head, "alice", holder, 600).begun
     with Store.opened(head.directory) as store:
         store.execute("UPDATE pass SET holder = ?", (text,))
     second = begin(head, "alice", holder, 600)
     by = "A pass over the queue of alice is in progress by another controller: it launches what fits now."
-    assert second == {"begun": False, "holder": {}, "summary": [by]}
+    assert second == BegunPass(holder=Holder().to_json(), summary=(by,))
     with Store.opened(head.directory) as store:
         store.execute("UPDATE pass SET lease = 0")
-    assert begin(head, "alice", holder, 600)["begun"]
+    assert begin(head, "alice", holder, 600).begun
 
 
 def test_a_damaged_store_knows_no_session_without_labels(path: Path) -> None:

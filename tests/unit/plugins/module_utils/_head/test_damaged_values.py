@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, apply_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import FencedAgent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import FencedAgent, Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.validation import arrived
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionList
 from ansible_collections.cluster.compute.plugins.module_utils._steps.queue import maintain
@@ -45,7 +46,7 @@ REPORTS = [
 
 
 def recorded(path: Path, state: str, name: str = "", session: str = "") -> Json:
-    usual = {"owner": "alice", "reason": "", "result": "", "now": 2.0, "lease": 600.0, "holder": {"user": "alice"}}
+    usual = {"owner": "alice", "reason": "", "result": "", "now": 2.0, "lease": 600.0, "holder": Holder(user="alice")}
     change = Change(id=session, name=name, agents=AGENTS, reached=("a",), **usual)  # type: ignore[arg-type]
     return apply_change(str(path.parent), state, change, check_mode=False)
 
@@ -91,7 +92,7 @@ def test_a_session_with_a_damaged_key_keeps_its_containers_and_is_listed_repaire
     with Store.opened(head.directory) as store:
         again = launch(store, request(cluster_size=2), context(*AGENTS))
         assert (again.outcome, again.session.id, again.remove) == ("running", SESSION, ())
-        assert [entry["reason"] for entry in store.history(SESSION)].count(RESTORED) == 1
+        assert [entry.reason for entry in store.history(SESSION)].count(RESTORED) == 1
     assert recorded(path, "terminating", name="train")["session"]["id"] == SESSION
     assert recorded(path, "terminated", session=SESSION)["session"]["state"] == states.TERMINATED
 
@@ -107,15 +108,15 @@ def test_a_restored_session_keeps_its_reason_and_what_was_noted_last(path: Path,
         adopt(store, lacking, 3.0)
         assert store.need(SESSION).reason == noted.reason
         assert note_degraded(store, lacking, "alice", 4.0) == []
-        assert RESTORED in [entry["reason"] for entry in store.history(SESSION)]
+        assert RESTORED in [entry.reason for entry in store.history(SESSION)]
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_the_end_of_a_restored_session_says_how_its_command_ended(path: Path, key: str) -> None:
     with Store.opened(str(path.parent)) as store:
         row = store.need(SESSION)
-        row.result = "FAILURE"
-        store.note(row, 2.0, "the command ended with exit code 3")
+        row = replace(row, result="FAILURE")
+        row = store.note(row, 2.0, "the command ended with exit code 3")
     damage_row(path, **{key: "x"})
     assert recorded(path, "terminating", name="train")["session"]["id"] == SESSION
     assert recorded(path, "terminated", session=SESSION)["session"]["reason"] == "the command ended with exit code 3"

@@ -10,12 +10,11 @@ from dataclasses import replace
 
 import pytest
 from samples import agent, carried_out, context, exactly, request
-from store_sessions import row_of, running
+from store_sessions import row_of, running, turns_of
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import expired, give_up
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import turns
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
@@ -26,8 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.
     ObservedContainer,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import QueueRules
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import STRICT, Policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import STRICT, Policy, QueueRules
 
 A = agent("a")
 PREP = request(name="prep", command="make data")
@@ -43,11 +41,11 @@ def ask(
 def end(store: Store, name: str, result: str, now: float = 1200.0, reason: str = "exit code 3") -> None:
     row = row_of(store, name)
     if row.state == states.PENDING:
-        store.change(row, states.CANCELLED, now, reason)
+        row = store.change(row, states.CANCELLED, now, reason)
         return
-    row.result = result
-    store.change(row, states.TERMINATING, now, reason)
-    store.change(row, states.TERMINATED, now, reason)
+    row = replace(row, result=result)
+    row = store.change(row, states.TERMINATING, now, reason)
+    row = store.change(row, states.TERMINATED, now, reason)
 
 
 def fitting(
@@ -187,10 +185,10 @@ def test_a_session_starts_at_its_time_and_holds_nothing_before(store: Store) -> 
     row = ask(store, "night", now=1000.0, not_before=3600, cpus=4, priority=100)
     assert row.reason == "waits until 1970-01-01 01:16:40 UTC, as session_not_before says"
     ask(store, "large", now=1001.0, cpus=4, agents=(agent("a", cpus=0),))
-    order = [store.need(one).name for one in turns(store, [A], QueueRules(), 1002.0)]
+    order = [store.need(one).name for one in turns_of(store, [A], QueueRules(), 1002.0)]
     assert order == ["large", "night"]
     assert fitting(store, 1002.0, policy=Policy(STRICT)) == ["large"]
-    assert [store.need(one).name for one in turns(store, [A], QueueRules(), 4600.0)] == ["night", "large"]
+    assert [store.need(one).name for one in turns_of(store, [A], QueueRules(), 4600.0)] == ["night", "large"]
     assert fitting(store, 4600.0) == ["night"]
 
 

@@ -18,8 +18,7 @@ from store_sessions import memory_store, row_of, running
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import QueueRules
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import Policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import Policy, QueueRules
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 from ansible_collections.cluster.compute.plugins.module_utils._steps.store import usage
 
@@ -42,12 +41,12 @@ def _step(store: Store, what: str, number: int, size: int, now: float) -> None:
         return
     row = live[size % len(live)]
     if what == "fail" and row.state == states.PREPARING:
-        store.change(row, states.ERROR, now, "failed")
+        row = store.change(row, states.ERROR, now, "failed")
     elif what == "again" and row.state == states.PREPARING:
-        store.change(row, states.PENDING, now, "its port was taken")
+        row = store.change(row, states.PENDING, now, "its port was taken")
     else:
-        store.change(row, states.TERMINATING, now, "ended")
-        store.change(row, states.TERMINATED, now, "ended")
+        row = store.change(row, states.TERMINATING, now, "ended")
+        row = store.change(row, states.TERMINATED, now, "ended")
 
 
 @settings(max_examples=40, deadline=None)
@@ -73,8 +72,8 @@ def test_an_owner_who_has_used_less_comes_first(store: Store) -> None:
     assert (mine.outcome, theirs.outcome) == ("pending", "pending")
     row = store.find("before", "alice")
     assert row
-    store.change(row, states.TERMINATING, 3000.0, "")
-    store.change(row, states.TERMINATED, 3000.0, "")
+    row = store.change(row, states.TERMINATING, 3000.0, "")
+    row = store.change(row, states.TERMINATED, 3000.0, "")
     again = launch(store, request(name="mine", cpus=8), context(A, now=3001.0, **fair))
     assert "room is kept for theirs, before it in the queue" in again.reason
     assert (
@@ -86,8 +85,8 @@ def test_the_ledger_stays_when_the_history_of_a_session_goes(store: Store) -> No
     running(store, request(), A)
     row = store.find("train", "alice")
     assert row
-    store.change(row, states.TERMINATING, 4600.0, "")
-    store.change(row, states.TERMINATED, 4600.0, "")
+    row = store.change(row, states.TERMINATING, 4600.0, "")
+    row = store.change(row, states.TERMINATED, 4600.0, "")
     store.forget(row)
     [held] = store.holdings()
     assert (held.owner, held.seconds(9e9)) == ("alice", 3600.0)
@@ -102,8 +101,8 @@ def test_the_use_of_a_month_is_the_same_in_all_formats(tmp_path: Path, month: st
     with closing(Store(str(tmp_path / "state"))) as store:
         running(store, request(), A)
         row = row_of(store)
-        store.change(row, states.TERMINATING, 40 * 86400.0, "")
-        store.change(row, states.TERMINATED, 40 * 86400.0, "")
+        row = store.change(row, states.TERMINATING, 40 * 86400.0, "")
+        row = store.change(row, states.TERMINATED, 40 * 86400.0, "")
     found = usage(Head(str(tmp_path / "state")), "alice", month)
     table = [line.split()[0] for line in found["lines"][1:]]
     assert [one["month"] for one in found["usage"]] == table == [line[:7] for line in found["csv"].splitlines()[1:]]

@@ -16,6 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.session_view
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
     AgentStatus,
@@ -69,7 +70,7 @@ def test_another_limit_is_no_other_session(store: Store) -> None:
 def test_a_command_that_is_refused_because_another_controller_repairs_changes_no_limit(store: Store) -> None:
     plan = running(store)
     row = store.need(plan.session.id)
-    row.holder, row.lease = {"pid": 1}, 9000.0
+    row = replace(row, holder=Holder(pid=1), lease=9000.0)
     store.save(row)
     shorter = replace(LIMITED, lifetime=60)
     assert launch(store, shorter, context(*carried_out([A], plan), now=2000.0)).outcome == "held"
@@ -92,7 +93,7 @@ def test_the_next_launch_of_any_session_removes_one_that_has_ended_by_itself(
     row = store.need(plan.session.id)
     assert (row.state, row.result, row.reason) == (states.TERMINATED, "", reason)
     assert decision.remove == (plan.session.id,)
-    assert [entry["reason"] for entry in store.history(row.id)][-1] == reason
+    assert [entry.reason for entry in store.history(row.id)][-1] == reason
 
 
 @pytest.mark.parametrize(
@@ -150,7 +151,7 @@ def test_a_session_that_has_ended_by_itself_is_left_to_its_repair_until_the_leas
 ) -> None:
     plan = running(store)
     row = store.need(plan.session.id)
-    row.holder, row.lease = {"pid": 7}, 9000.0
+    row = replace(row, holder=Holder(pid=7), lease=9000.0)
     store.save(row)
     launch(store, request(name="other"), context(ended(plan, 80, 80), now=now))
     assert store.need(plan.session.id).state == state
@@ -200,11 +201,11 @@ def test_its_own_end_keeps_the_reason_for_which_it_has_ended(store: Store, reach
             60.0,
             agents=(ended(plan, 80, 80),),
             reached=reached,
-            holder={"user": "root"},
+            holder=Holder(user="root"),
         )
         make_change(store, state, own)
     assert store.need(plan.session.id).reason == OVER + note
-    assert [entry["reason"] for entry in store.history(plan.session.id) if "ended by" in entry["reason"]] == []
+    assert [entry.reason for entry in store.history(plan.session.id) if "ended by" in entry.reason] == []
 
 
 @pytest.mark.parametrize(("code", "reason"), [(80, OVER), (81, IDLE)])
@@ -215,7 +216,9 @@ def test_a_session_that_has_ended_by_itself_is_listed_with_that_reason_before_an
     agents = (ended(plan, code, code),)
     [before] = list_sessions(store.live(), agents)
     assert (before.degraded, remarks(before), before.what_happened) == ((), ["ended"], reason)
-    own = Change(plan.session.id, "", "", "", "", 9000.0, 60.0, agents=agents, holder={"user": "root"}, reached=("a",))
+    own = Change(
+        plan.session.id, "", "", "", "", 9000.0, 60.0, agents=agents, holder=Holder(user="root"), reached=("a",)
+    )
     make_change(store, "terminating", own)
     make_change(store, "terminated", own)
     [after] = list_sessions(store.select(None, None, ended=True), ())
@@ -234,7 +237,7 @@ def test_a_session_that_outlives_its_lifetime_is_ended_from_outside(store: Store
     assert [one.name for one in finished_sessions([replace(listed, overdue=is_overdue(row, now))])] == [
         "train"
     ] * is_late
-    own = Change(plan.session.id, "", "", "", "", now, 60.0, agents=agents, holder={"user": "root"}, reached=("a",))
+    own = Change(plan.session.id, "", "", "", "", now, 60.0, agents=agents, holder=Holder(user="root"), reached=("a",))
     make_change(store, "terminating", own)
     assert store.need(row.id).reason == (OVER if is_late else "ended by root")
     make_change(store, "terminated", own)

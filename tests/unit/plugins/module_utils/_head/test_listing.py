@@ -22,6 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.session_view
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import held_on
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.usage import Amounts
@@ -172,8 +173,8 @@ def test_a_waiting_session_shows_what_it_asks_for(store: Store) -> None:
 def test_an_ended_session_holds_nothing(store: Store) -> None:
     there = carried_out([A, B], running(store))
     row = store.live()[0]
-    store.change(row, states.TERMINATING, 1100.0, "ended by bob")
-    store.change(row, states.TERMINATED, 1101.0, "every container is removed")
+    row = store.change(row, states.TERMINATING, 1100.0, "ended by bob")
+    row = store.change(row, states.TERMINATED, 1101.0, "every container is removed")
     session = listed(store, *there)
     assert (session.state, session.containers, session.agents, session.degraded) == (
         "TERMINATED",
@@ -216,7 +217,7 @@ def test_a_session_is_held_while_the_lease_of_its_controller_lasts(
     store: Store, tmp_path: Path, seconds: float, is_held: bool
 ) -> None:
     row = store.need(running(store).session.id)
-    row.holder, row.lease = {"pid": 1}, time.time() + seconds
+    row = replace(row, holder=Holder(pid=1), lease=time.time() + seconds)
     store.save(row)
     [found] = sessions.list_all(Head(str(tmp_path / "state")))["sessions"]
     assert found["held"] is is_held

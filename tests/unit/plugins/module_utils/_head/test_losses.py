@@ -13,21 +13,14 @@ from samples import agent, carried_out, context, observed, plan, request
 from store_sessions import plan_of, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
-from ansible_collections.cluster.compute.plugins.module_utils._head.losses import (
-    decided,
-    fenced_agents,
-    losses,
-    note_agents,
-    silent_agents,
-    to_clean,
-    unfence,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._head.losses import decided, losses, note_agents, unfence
+from ansible_collections.cluster.compute.plugins.module_utils._head.relocation import to_clean
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord, fenced_agents
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import FencedAgent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import FencedAgent, Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ConflictError
@@ -110,7 +103,7 @@ def test_the_containers_of_a_lost_agent_get_new_places_and_stay_what_they_are(st
     assert row.reason == (
         "relocated, because b has not answered for 1 min: sub2 is made again on c; what it had stored in its own files is gone"
     )
-    assert fenced_agents(store, row.id) == ["b"]
+    assert fenced_agents(store.fences(), row.id) == ["b"]
     assert launch(store, wanted, context(*reports, now=2001.0)).outcome == "held", "another controller makes it now"
 
 
@@ -126,7 +119,7 @@ def test_without_room_nothing_changes_and_the_reason_is_shown(store: Store) -> N
     with pytest.raises(ConflictError, match="b cannot be reached"):
         launch(store, wanted, context(*reports, now=2000.0, relocates=True))
     [listed] = list_sessions([row_of(store)], reports)
-    assert (listed.degraded, fenced_agents(store, made.session.id)) == (("sub2", "sub3"), [])
+    assert (listed.degraded, fenced_agents(store.fences(), made.session.id)) == (("sub2", "sub3"), [])
 
 
 def test_main1_gets_a_port_of_its_new_agent(store: Store) -> None:
@@ -164,11 +157,13 @@ def test_an_agent_that_is_back_is_cleaned_and_does_not_count_before(store: Store
     now = (*carried_out([A, C], moved), back)
     [listed] = list_sessions([row_of(store)], now)
     assert listed.degraded == ()
-    assert to_clean(store, reports) == {}
-    assert to_clean(store, now) == {"b": FencedAgent((made.session.id,), rejoins=True, swarm="swarm1")}
-    assert to_clean(store, (replace(back, swarm="swarm1"),))["b"].rejoins is False
+    assert to_clean(store.fences(), store.swarms(), reports) == {}
+    assert to_clean(store.fences(), store.swarms(), now) == {
+        "b": FencedAgent((made.session.id,), rejoins=True, swarm="swarm1")
+    }
+    assert to_clean(store.fences(), store.swarms(), (replace(back, swarm="swarm1"),))["b"].rejoins is False
     unfence(store, "b", [made.session.id])
-    assert (to_clean(store, now), fenced_agents(store, made.session.id)) == ({}, [])
+    assert (to_clean(store.fences(), store.swarms(), now), fenced_agents(store.fences(), made.session.id)) == ({}, [])
 
 
 def test_a_fenced_agent_gets_nothing_of_the_session_before_it_is_clean(store: Store) -> None:
@@ -187,18 +182,18 @@ def test_a_fenced_agent_gets_nothing_of_the_session_before_it_is_clean(store: St
 def test_an_agent_is_silent_since_the_first_pass_without_an_answer(store: Store) -> None:
     note_agents(store, [A, silent(B)], 10.0)
     note_agents(store, [A, silent(B)], 20.0)
-    assert silent_agents(store) == {"b": 10.0}
+    assert store.snapshot(context()).silent == {"b": 10.0}
     # The clock was set back: no session waits until it has caught up.
     note_agents(store, [A, silent(B)], 5.0)
-    assert silent_agents(store) == {"b": 5.0}
+    assert store.snapshot(context()).silent == {"b": 5.0}
     note_agents(store, [A, B], 30.0)
-    assert silent_agents(store) == {}
+    assert store.snapshot(context()).silent == {}
 
 
 def test_an_end_has_the_lost_agent_as_its_reason(store: Store) -> None:
     made, reports = lost(store, asked(on_lost="end"))
     [loss] = losses(store, reports, "alice", 2000.0)
-    holder: Json = {"user": "alice"}
+    holder = Holder(user="alice")
     change = Change(made.session.id, "", "", LOST + loss.reason, "", 2000.0, 600.0, agents=reports, holder=holder)
     make_change(store, "terminating", change)
     _before, row = make_change(store, "terminated", replace(change, reason="", reached=("a",)))

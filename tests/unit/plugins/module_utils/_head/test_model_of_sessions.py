@@ -13,26 +13,32 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import uuid
 from collections import Counter
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from unittest.mock import patch
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from samples import agent, context, observed, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._head.losses import losses, note_agents, to_clean, unfence
+from ansible_collections.cluster.compute.plugins.module_utils._head.losses import losses, note_agents, unfence
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import removable
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.relocation import to_clean
+from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import decide, launch
+from ansible_collections.cluster.compute.plugins.module_utils._head.snapshot import Context, Snapshot
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision, Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Container, Plan
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import Limits, SitePolicy
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 
 NAMES = st.sampled_from(["alpha", "beta1"])
 HOSTS = ("a", "b", "c")
@@ -47,6 +53,16 @@ def shape_of(name: str, size: int) -> dict[str, object]:
         return {"cluster_size": size}
     ps = max(1, (size - 1) // 2)
     return {"roles": [{"name": "ps", "size": ps}, {"name": "worker", "size": max(1, size - 1 - ps)}]}
+
+
+def decided_from(snapshot: Snapshot, wanted: Request) -> object:
+    """A decision with what is to be written, or why there is none. Its IDs are the same each time."""
+    ids = (uuid.UUID(int=number) for number in count(1))
+    with patch("uuid.uuid4", lambda: next(ids)):
+        try:
+            return decide(snapshot, wanted)
+        except ComputeError as error:
+            return error.message
 
 
 class Sessions(RuleBasedStateMachine):
@@ -127,7 +143,7 @@ class Sessions(RuleBasedStateMachine):
         note_agents(self.store, reports, self.now)
         self.now += PATIENCE
         note_agents(self.store, reports, self.now)
-        for host, entry in to_clean(self.store, reports).items():
+        for host, entry in to_clean(self.store.fences(), self.store.swarms(), reports).items():
             self.removed(entry.sessions, host)
             unfence(self.store, host, entry.sessions)
         for loss in losses(self.store, self.reports(), "alice", self.now):
@@ -144,6 +160,7 @@ class Sessions(RuleBasedStateMachine):
         self.now += 1
         before = self.booked()
         given = context(*self.reports(), now=self.now, lease=LEASE, relocates=relocates, site=self.site)
+        self.decides_without_a_change(given, wanted)
         try:
             decision = launch(self.store, wanted, given)
         except ComputeError:
@@ -153,6 +170,17 @@ class Sessions(RuleBasedStateMachine):
         self.removed(decision.remove)
         if decision.outcome in ("placed", "repair") and decision.plan is not None:
             self.carried_out(decision, decision.plan, end)
+
+    def decides_without_a_change(self, given: Context, wanted: Request) -> None:
+        """Two decisions from one snapshot are the same, and write nothing."""
+        snapshot, before = self.store.snapshot(given, wanted), self.everything()
+        first, second = (decided_from(snapshot, wanted) for _time in range(2))
+        assert first == second
+        assert self.everything() == before
+
+    def everything(self) -> list[object]:
+        tables = [name for (name,) in self.store.query("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return [self.store.query(f"SELECT * FROM {table}") for table in tables]
 
     def booked(self) -> int:
         """The CPUs that the owner has, in thousandths: one for each container."""
@@ -190,7 +218,7 @@ class Sessions(RuleBasedStateMachine):
 
     def change(self, session: str, reason: str = "") -> Change:
         return Change(
-            session, "", "alice", reason, "", self.now, LEASE, agents=self.reports(), holder={"user": "alice"}
+            session, "", "alice", reason, "", self.now, LEASE, agents=self.reports(), holder=Holder(user="alice")
         )
 
     def state(self, container: Container, session: str) -> str:

@@ -46,7 +46,7 @@ def reported(plan: Plan, batch: dict[str, Any], **states: str) -> AgentStatus:
 
 
 def reasons(store: Store, plan: Plan) -> list[str]:
-    return [entry["reason"] for entry in store.history(plan.session.id)]
+    return [entry.reason for entry in store.history(plan.session.id)]
 
 
 @pytest.mark.parametrize("batch", [ENDED, {**RUNS, "begun": False}], ids=["ended", "lost by a restart"])

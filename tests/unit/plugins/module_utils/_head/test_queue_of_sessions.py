@@ -10,16 +10,14 @@ from dataclasses import replace
 
 import pytest
 from samples import GIB, NEVER, agent, carried_out, context, exactly, request
-from store_sessions import row_of, running
+from store_sessions import row_of, running, turns_of
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import turns
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import QueueRules
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import STRICT, Policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import STRICT, Policy, QueueRules
 
 A, B = agent("a"), agent("b")
 TRAIN = request(cluster_size=3)
@@ -34,7 +32,7 @@ def test_a_session_waits_and_is_placed_once_it_fits(store: Store) -> None:
     assert (second.outcome, second.is_new, second.session.id) == ("pending", False, first.session.id)
     third = launch(store, TRAIN, context(A, now=1200.0))
     assert (third.outcome, third.is_new, third.session.id) == ("placed", False, first.session.id)
-    assert [note["after"] for note in store.history(first.session.id)] == ["PENDING", "SCHEDULED", "PREPARING"]
+    assert [note.after for note in store.history(first.session.id)] == ["PENDING", "SCHEDULED", "PREPARING"]
 
 
 def test_what_no_wait_can_start_is_refused_and_not_recorded(store: Store) -> None:
@@ -121,7 +119,7 @@ def test_turns_are_in_the_order_of_decisions(store: Store, rules: QueueRules, ex
     ]
     for number, each in enumerate(asked):
         launch(store, each, context(agent("a", cpus=0), now=2000.0 + number))
-    found = turns(store, [A], rules, 3000.0)
+    found = turns_of(store, [A], rules, 3000.0)
     assert [store.need(identity).name for identity in found] == expected
     first = store.need(found[0]).request
     assert first

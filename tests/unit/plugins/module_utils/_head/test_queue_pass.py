@@ -18,19 +18,22 @@ from store_sessions import memory_store, row_of, running
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import keep_pass
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import Round, begin, decide, end
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.scheduling_queue import Context
+from ansible_collections.cluster.compute.plugins.module_utils._head.snapshot import Context
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
-from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.names import ALL_OWNERS
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import parse_policy
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import STRICT, Policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import (
+    STRICT,
+    Policy,
+    parse_policy,
+)
 
 A, NOTHING = agent("a"), agent("a", cpus=0)
 KEPT = "%s (room is kept for %s, before it in the queue; schedule.yml launches what fits)"
-MINE: Json = {"host": "controller", "user": "alice", "pid": 42, "start": "1"}
-OTHER: Json = {**MINE, "pid": 43}
+MINE = Holder(host="controller", user="alice", pid=42, start="1")
+OTHER = replace(MINE, pid=43)
 
 
 def wait_for(store: Store, *requests: dict[str, Any]) -> None:
@@ -66,8 +69,7 @@ def test_one_round_names_all_sessions_that_fit_and_records_why_the_others_wait(s
 def test_a_session_that_was_tried_is_not_tried_again_and_keeps_its_room_and_its_reason(store: Store) -> None:
     wait_for(store, {"name": "first", "cpus": 3}, {"name": "second", "cpus": 2})
     first = row_of(store, "first")
-    first.reason = "No port is free"
-    store.save(first)
+    store.save(replace(first, reason="No port is free"))
     found = decided(store, tried=(first.id,))
     assert (names(found), list(reasons(found)), found.is_last) == ([], ["second"], True)
     assert row_of(store, "first").reason == "No port is free"

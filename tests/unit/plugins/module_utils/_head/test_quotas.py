@@ -26,9 +26,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import POLICY_FILE, STATE_DIR
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError, StateError
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import parse_policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import Policy, parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy_rules import Use
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import Policy
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 from ansible_collections.cluster.compute.plugins.module_utils._steps.store import provide
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.database import FILE
-from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import is_lost
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import begin
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import VERSION, SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 
 PLAN = plan(request())
@@ -31,10 +32,10 @@ def running(folder: Path, change: Callable[[Json], None]) -> Store:
     store = Store(str(folder))
     row = SessionRecord(SESSION, "train", "alice", "default", "PENDING", request=request())
     with store.transaction(keep=True):
-        store.add(row, 1.0, "")
-        row.plan = PLAN
+        row = store.add(row, 1.0, "")
+        row = replace(row, plan=PLAN)
         for state in ("SCHEDULED", "PREPARING", "RUNNING"):
-            store.change(row, state, 2.0, "")
+            row = store.change(row, state, 2.0, "")
     with sqlite3.connect(folder / FILE) as database:
         document = json.loads(text_of(folder))
         change(document)
@@ -62,8 +63,8 @@ def test_what_another_release_has_written_stays(change: Callable[[Json], None], 
     with store.transaction(keep=True):
         row = store.need(SESSION)
         assert (row.plan is not None) is is_read
-        store.note(row, 3.0, "a pass has looked at it")
-        store.change(row, "TERMINATING", 4.0, "")
+        row = store.note(row, 3.0, "a pass has looked at it")
+        row = store.change(row, "TERMINATING", 4.0, "")
     assert text_of(tmp_path) == before
     assert store.need(SESSION).state == "TERMINATING"
 
@@ -72,12 +73,12 @@ def test_a_session_that_waits_again_has_no_plan(tmp_path: Path) -> None:
     store = Store(str(tmp_path))
     row = SessionRecord(SESSION, "train", "alice", "default", "PENDING", request=request())
     with store.transaction(keep=True):
-        store.add(row, 1.0, "")
-        row.plan = PLAN
+        row = store.add(row, 1.0, "")
+        row = replace(row, plan=PLAN)
         for state in ("SCHEDULED", "PREPARING"):
-            store.change(row, state, 2.0, "")
-        row.plan = None
-        store.change(row, "PENDING", 3.0, "")
+            row = store.change(row, state, 2.0, "")
+        row = replace(row, plan=None)
+        row = store.change(row, "PENDING", 3.0, "")
     assert text_of(tmp_path) == "null"
 
 
@@ -93,12 +94,12 @@ def test_a_store_of_a_newer_release_is_refused(read_only: bool, tmp_path: Path) 
 
 def test_a_lease_of_a_time_that_cannot_be_holds_nothing(tmp_path: Path) -> None:
     """The clock of the head was ten years ahead for a moment."""
-    wrong, holder = 1e9 + 10 * 365 * 86400.0, {"machine": "a", "pid": 7}
+    wrong, holder = 1e9 + 10 * 365 * 86400.0, Holder(machine="a", pid=7)
     with Store(str(tmp_path)).transaction(keep=True) as store:
         assert begin(store, "alice", holder, wrong, 600) is None
-        assert begin(store, "alice", {"machine": "b", "pid": 9}, 1e9, 600) is None
-        assert begin(store, "alice", holder, 1e9 + 1, 600) == {"machine": "b", "pid": 9}
+        assert begin(store, "alice", Holder(machine="b", pid=9), 1e9, 600) is None
+        assert begin(store, "alice", holder, 1e9 + 1, 600) == Holder(machine="b", pid=9)
     row = SessionRecord(SESSION, "train", "alice", "default", "RUNNING")
     for lease, lost in ((1e9 + 600, False), (wrong, True), (1e9 - 1, True)):
-        row.lease = lease
-        assert is_lost(row, 1e9) is lost
+        row = replace(row, lease=lease)
+        assert row.is_lost(1e9) is lost

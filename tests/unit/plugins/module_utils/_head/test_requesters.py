@@ -14,7 +14,11 @@ from samples import SESSION, agent, context, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import decide
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Requester, SessionRecord
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import (
+    Requester,
+    SessionRecord,
+    Update,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
@@ -103,9 +107,9 @@ def test_only_the_login_that_requested_a_session_makes_images_of_it(
     """A name of an owner proves nothing: any login of the head may write it."""
     with Store.opened(str(tmp_path)) as store:
         row = SessionRecord(SESSION, "train", "bob", "default", "PENDING", request=LARGE)
-        store.add(row, 1.0, "")
+        row = store.add(row, 1.0, "")
         if requester:
-            store.note_requester(row, requester)
+            store.apply(Update(row, requester=requester))
     message = "^Session train of bob is another login's: only the login that launched it makes images of it"
     with pytest.raises(StateError, match=message) if is_refused else nullcontext():
         steps.check_commit(Head(str(tmp_path)), SESSION, owner, "team/train:2")

@@ -22,8 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.errors imp
     InputError,
     StateError,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import parse_policy
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import Policy
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import Policy, parse_policy
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 
 A = agent("a", cpus=8)
@@ -51,7 +50,7 @@ def test_a_growth_is_booked_before_it_is_made(store: Store) -> None:
     assert (grown.outcome, grown.former_size, grown.missing, grown.removed) == ("repair", 3, (), ())
     assert [one.agent for one in plan_of(grown).containers] == ["a"] * 5
     assert plan_of(grown).session.launch != before.session.launch
-    assert store.history(grown.session.id)[-1]["reason"] == "the size was changed from 3 to 5"
+    assert store.history(grown.session.id)[-1].reason == "the size was changed from 3 to 5"
     # Neither another session nor the same command of another controller gets the room.
     late = launch(store, request(name="late", cluster_size=4), context(*up(before), now=1011.0))
     assert late.outcome == "pending"
@@ -294,7 +293,7 @@ def test_a_role_before_others_grows_and_fails_and_shrinks(store: Store) -> None:
     after = places(plan_of(grown))
     assert list(after) == ["main1", "ps1", "ps2", "worker1", "worker2"]
     assert {name: after[name] for name in places(before)} == places(before)
-    assert store.history(grown.session.id)[-1]["reason"] == "the size of role ps was changed from 1 to 2"
+    assert store.history(grown.session.id)[-1].reason == "the size of role ps was changed from 1 to 2"
     ends(store, plan_of(grown), "failed", "ps2 does not start")
     assert (row_of(store).request, places(row_of(store).plan or before)) == (of_roles(1, 2), places(before))
     again = plan_of(launch(store, wider, context(*up(before), now=1200.0)))

@@ -16,6 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_view import sessions_to_repair
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.container_view import ContainerView
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import StateChange
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import BatchState
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionView
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.restarts import RESTARTED, restart_turn
@@ -23,11 +24,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.r
 A = agent("a")
 
 
-def after(*times: float) -> list[dict[str, Any]]:
+def after(*times: float) -> list[StateChange]:
     """A history with restarts at these times."""
     return [
-        {"time": 0.0, "reason": "requested"},
-        *({"time": time, "reason": RESTARTED + " (1 of 3)"} for time in times),
+        StateChange(0.0, "", "PENDING", "requested"),
+        *(StateChange(time, "RUNNING", "RUNNING", RESTARTED + " (1 of 3)") for time in times),
     ]
 
 
@@ -57,7 +58,7 @@ def test_all_containers_restart_and_the_history_counts_it_once(store: Store) -> 
     decision = launch(store, wanted, context(*reports, now=2000.0))
     assert (decision.outcome, decision.restarts_all, decision.missing) == ("repair", True, ("main1", "sub1", "sub2"))
     assert plan_of(decision).containers[1].agent == "a"
-    noted = [one["reason"] for one in store.history(row_of(store).id) if one["reason"].startswith(RESTARTED)]
+    noted = [one.reason for one in store.history(row_of(store).id) if one.reason.startswith(RESTARTED)]
     assert noted == ["all containers restart (1 of 3): sub1 on a ended with exit code 137"]
 
 

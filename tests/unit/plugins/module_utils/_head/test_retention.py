@@ -19,11 +19,16 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs im
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import adopt, expired, removable, retire
 from ansible_collections.cluster.compute.plugins.module_utils._head.queue_pass import note_degraded
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
-from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import Requester, SessionRecord
+from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import (
+    Requester,
+    SessionRecord,
+    Update,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._steps import queue
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
 
@@ -34,9 +39,9 @@ A = agent("a")
 def ended(store: Store, name: str, changed: float, state: str = states.CANCELLED) -> str:
     identity = str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
     row = SessionRecord(identity, name, "alice", "default", states.PENDING, request=request(name=name))
-    store.add(row, changed - 1, "requested")
+    row = store.add(row, changed - 1, "requested")
     if state != states.PENDING:
-        store.change(row, state, changed, "over")
+        row = store.change(row, state, changed, "over")
     return row.id
 
 
@@ -49,7 +54,7 @@ def test_what_ended_long_ago_goes_with_its_history(store: Store) -> None:
     now = 92 * DAY
     assert expired(store, [], now, days=0) == []
     assert expired(store, [], now, days=90) == [old]
-    store.note_requester(store.need(old), Requester(7, "alice"))
+    store.apply(Update(store.need(old), requester=Requester(7, "alice")))
     retire(store, [old], now)
     assert store.requester(old) is None
     assert [row.id for row in store.select(None, None, ended=True)] == [waits, new]
@@ -61,8 +66,8 @@ def test_a_retired_session_on_a_lost_agent_is_removed_and_never_adopted(store: S
     plan = running(store, request(), A)
     there = carried_out([A], plan)
     [row] = store.live()
-    store.change(row, states.TERMINATING, 2000.0, "")
-    store.change(row, states.TERMINATED, 2001.0, "")
+    row = store.change(row, states.TERMINATING, 2000.0, "")
+    row = store.change(row, states.TERMINATED, 2001.0, "")
     now = 2001.0 + 91 * DAY
     # While an agent shows what is left of it, it stays; a lost agent shows nothing.
     assert expired(store, there, now, 90) == []
@@ -147,7 +152,7 @@ def test_a_session_that_loses_a_container_is_noted_once(store: Store) -> None:
     assert [one.name for one in note_degraded(store, broken, "alice", 2000.0)] == ["train"]
     assert note_degraded(store, broken, "alice", 2001.0) == []
     assert note_degraded(store, whole, "alice", 2002.0) == []
-    notes = [(entry["time"], entry["reason"]) for entry in store.history(row.id)][4:]
+    notes = [(entry.time, entry.reason) for entry in store.history(row.id)][4:]
     reason = "degraded: sub1 on a ended with exit code 137"
     assert notes == [(2000.0, reason), (2002.0, "every container runs again")]
     assert store.need(row.id).changed == row.changed
@@ -156,7 +161,7 @@ def test_a_session_that_loses_a_container_is_noted_once(store: Store) -> None:
 def test_a_loss_after_a_repair_whose_controller_is_gone_is_noted(store: Store) -> None:
     plan = running(store, request(cluster_size=2), A)
     [row] = store.live()
-    row.holder, row.lease = {"pid": 7}, 2000.0
+    row = replace(row, holder=Holder(pid=7), lease=2000.0)
     store.save(row)
     broken = carried_out([A], plan, states={"sub1": "exited"})
     assert note_degraded(store, broken, "alice", 2000.0) == []
@@ -171,7 +176,7 @@ def test_a_session_with_an_app_that_stays_down_is_noted_once(store: Store) -> No
     assert note_degraded(store, down, "alice", 2001.0) == []
     assert note_degraded(store, there, "alice", 2002.0) == []
     reason = "unhealthy: app web has ended with exit code 3 and is not started again"
-    assert [entry["reason"] for entry in store.history(row.id)][4:] == [reason, "apps and commands run again"]
+    assert [entry.reason for entry in store.history(row.id)][4:] == [reason, "apps and commands run again"]
 
 
 def test_a_session_in_which_the_command_of_a_role_fails_is_noted_once(store: Store) -> None:
@@ -182,7 +187,7 @@ def test_a_session_in_which_the_command_of_a_role_fails_is_noted_once(store: Sto
     [row] = store.live()
     assert [one.name for one in note_degraded(store, [down], "alice", 2000.0)] == ["train"]
     assert note_degraded(store, [down], "alice", 2001.0) == []
-    assert store.history(row.id)[-1]["reason"] == "unhealthy: sub1: the command ended with exit code 3"
+    assert store.history(row.id)[-1].reason == "unhealthy: sub1: the command ended with exit code 3"
 
 
 def test_a_repair_that_fails_is_no_further_loss(store: Store) -> None:
@@ -195,4 +200,4 @@ def test_a_repair_that_fails_is_no_further_loss(store: Store) -> None:
     assert store.need(row.id).reason == "the image is missing"
     assert note_degraded(store, whole, "alice", 2030.0) == []
     reason = "degraded: sub1 on a ended with exit code 137"
-    assert [entry["reason"] for entry in store.history(row.id)][4:] == [reason, "every container runs again"]
+    assert [entry.reason for entry in store.history(row.id)][4:] == [reason, "every container runs again"]

@@ -18,6 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.config_
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label, states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import RdmaPort
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import (
     ConflictError,
@@ -37,10 +38,10 @@ def test_a_launch_is_placed_recorded_and_leased(store: Store) -> None:
     assert (decision.outcome, decision.is_new, decision.missing, decision.remove) == ("placed", True, (), ())
     row = row_of(store)
     assert (row.id, row.state, row.lease, row.priority) == (plan.session.id, "PREPARING", 1600.0, 10)
-    assert row.holder == {"host": "controller", "user": "alice", "pid": 42, "start": "1"}
+    assert row.holder == Holder(host="controller", user="alice", pid=42, start="1")
     assert row.plan == plan
     assert row.request == TRAIN
-    assert [(note["after"], note["reason"]) for note in store.history(row.id)] == [
+    assert [(note.after, note.reason) for note in store.history(row.id)] == [
         ("PENDING", "requested"),
         ("SCHEDULED", "placed on a"),
         ("PREPARING", "its containers are being created"),
@@ -159,8 +160,8 @@ def test_another_launch_cannot_be_taken_over(store: Store) -> None:
 def test_an_end_that_was_lost_is_finished_by_the_next_launch(store: Store) -> None:
     old = running(store, TRAIN, A)
     row = row_of(store)
-    row.holder, row.lease = {"pid": 7}, 1100.0
-    store.change(row, states.TERMINATING, 1050.0, "ended by bob")
+    row = replace(row, holder=Holder(pid=7), lease=1100.0)
+    row = store.change(row, states.TERMINATING, 1050.0, "ended by bob")
     left = carried_out([A], old)
     decision = launch(store, TRAIN, context(*left, now=1101.0))
     assert (decision.outcome, decision.remove) == ("placed", (old.session.id,))
@@ -202,8 +203,8 @@ def test_a_folder_of_a_session_of_another_head_is_refused(store: Store) -> None:
 def test_a_folder_of_a_session_that_has_ended_is_no_matter(store: Store) -> None:
     running(store, TRAIN, A)
     row = row_of(store)
-    store.change(row, states.TERMINATING, 1010.0, "asked for")
-    store.change(row, states.TERMINATED, 1020.0, "done")
+    row = store.change(row, states.TERMINATING, 1010.0, "asked for")
+    row = store.change(row, states.TERMINATED, 1020.0, "done")
     assert launch(store, TRAIN, context(A, kept=row.id)).outcome == "placed"
 
 

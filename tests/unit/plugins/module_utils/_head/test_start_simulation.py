@@ -9,7 +9,7 @@ A pass follows each request and each end, and runs every half hour.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -112,7 +112,7 @@ class Queue:
         job = self.jobs[row.name]
         assert all(self.has_succeeded(other) for other in self.others(row.name))
         assert now >= row.created + job.not_before * HOUR
-        self.store.change(row, states.RUNNING, now, "every container is verified")
+        row = self.store.change(row, states.RUNNING, now, "every container is verified")
         self.ends[row.name] = now + job.hours * HOUR
         assert sum(self.jobs[name].cpus for name in self.ends) <= CPUS
 
@@ -120,9 +120,9 @@ class Queue:
         del self.ends[name]
         with self.store.transaction():
             row = self.newest(name)
-            row.result = "SUCCESS" if self.jobs[name].succeeds else "FAILURE"
-            self.store.change(row, states.TERMINATING, now, "its command ended")
-            self.store.change(row, states.TERMINATED, now, "its command ended")
+            row = replace(row, result="SUCCESS" if self.jobs[name].succeeds else "FAILURE")
+            row = self.store.change(row, states.TERMINATING, now, "its command ended")
+            row = self.store.change(row, states.TERMINATED, now, "its command ended")
 
     def make_pass(self, now: float) -> None:
         tried: list[str] = []

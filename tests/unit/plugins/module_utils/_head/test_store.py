@@ -19,6 +19,7 @@ from samples import exactly, plan, request
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder, StateChange
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import NotFoundError, StateError
 
 FORK = multiprocessing.get_context("fork")
@@ -39,9 +40,9 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_row_comes_back_as_it_was_saved(store: Store) -> None:
-    kept = row(priority=7, request=ASKED, plan=plan(ASKED), holder={"pid": 1}, lease=9.5, result="SUCCESS")
+    kept = row(priority=7, request=ASKED, plan=plan(ASKED), holder=Holder(pid=1), lease=9.5, result="SUCCESS")
     with store.transaction():
-        store.add(kept, 100.0, "requested")
+        kept = store.add(kept, 100.0, "requested")
     found = store.need(kept.id)
     assert found == kept
     assert (found.created, found.changed, found.reason) == (100.0, 100.0, "requested")
@@ -49,16 +50,16 @@ def test_a_row_comes_back_as_it_was_saved(store: Store) -> None:
 
 def test_every_change_is_recorded_with_time_and_reason(store: Store) -> None:
     one = row()
-    store.add(one, 1.0, "requested")
+    one = store.add(one, 1.0, "requested")
     for time, state in enumerate(["SCHEDULED", "PREPARING", "RUNNING", "TERMINATING", "TERMINATED"], start=2):
-        store.change(one, state, float(time), "because %d" % time)
+        one = store.change(one, state, float(time), "because %d" % time)
     assert store.history(one.id) == [
-        {"time": 1.0, "before": "", "after": "PENDING", "reason": "requested"},
-        {"time": 2.0, "before": "PENDING", "after": "SCHEDULED", "reason": "because 2"},
-        {"time": 3.0, "before": "SCHEDULED", "after": "PREPARING", "reason": "because 3"},
-        {"time": 4.0, "before": "PREPARING", "after": "RUNNING", "reason": "because 4"},
-        {"time": 5.0, "before": "RUNNING", "after": "TERMINATING", "reason": "because 5"},
-        {"time": 6.0, "before": "TERMINATING", "after": "TERMINATED", "reason": "because 6"},
+        StateChange(1.0, "", "PENDING", "requested"),
+        StateChange(2.0, "PENDING", "SCHEDULED", "because 2"),
+        StateChange(3.0, "SCHEDULED", "PREPARING", "because 3"),
+        StateChange(4.0, "PREPARING", "RUNNING", "because 4"),
+        StateChange(5.0, "RUNNING", "TERMINATING", "because 5"),
+        StateChange(6.0, "TERMINATING", "TERMINATED", "because 6"),
     ]
     found = store.need(one.id)
     assert (found.state, found.changed, found.reason) == ("TERMINATED", 6.0, "because 6")
@@ -66,17 +67,17 @@ def test_every_change_is_recorded_with_time_and_reason(store: Store) -> None:
 
 def test_changes_of_the_same_moment_keep_their_order(store: Store) -> None:
     one = row()
-    store.add(one, 1.0, "")
-    store.change(one, "SCHEDULED", 1.0, "")
-    store.change(one, "PREPARING", 1.0, "")
-    assert [note["after"] for note in store.history(one.id)] == ["PENDING", "SCHEDULED", "PREPARING"]
+    one = store.add(one, 1.0, "")
+    one = store.change(one, "SCHEDULED", 1.0, "")
+    one = store.change(one, "PREPARING", 1.0, "")
+    assert [note.after for note in store.history(one.id)] == ["PENDING", "SCHEDULED", "PREPARING"]
 
 
 def test_a_change_that_the_table_does_not_have_changes_nothing(store: Store) -> None:
     one = row()
-    store.add(one, 1.0, "requested")
+    one = store.add(one, 1.0, "requested")
     with pytest.raises(StateError, match=exactly("Session train is PENDING and cannot become RUNNING.")):
-        store.change(one, "RUNNING", 2.0, "no")
+        one = store.change(one, "RUNNING", 2.0, "no")
     assert store.need(one.id).state == "PENDING"
     assert len(store.history(one.id)) == 1
 
@@ -94,24 +95,24 @@ def test_a_change_that_the_table_does_not_have_changes_nothing(store: Store) -> 
     ],
 )
 def test_a_lease_lasts_as_long_as_a_controller_works_on_it(store: Store, path: list[str], is_held: bool) -> None:
-    one = row(holder={"pid": 1}, lease=50.0)
-    store.add(one, 1.0, "")
+    one = row(holder=Holder(pid=1), lease=50.0)
+    one = store.add(one, 1.0, "")
     for state in path:
-        store.change(one, state, 2.0, "")
+        one = store.change(one, state, 2.0, "")
     found = store.need(one.id)
-    assert (found.holder, found.lease) == (({"pid": 1}, 50.0) if is_held else (None, 0.0))
+    assert (found.holder, found.lease) == ((Holder(pid=1), 50.0) if is_held else (None, 0.0))
 
 
 def test_a_name_is_unique_among_live_sessions_of_an_owner(store: Store) -> None:
     first = row()
-    store.add(first, 1.0, "")
+    first = store.add(first, 1.0, "")
     store.add(row(owner="bob"), 1.0, "")
     again = SessionRecord("another", "train", "alice", "default", "PENDING")
     with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"), store.transaction():
-        store.add(again, 2.0, "")
+        again = store.add(again, 2.0, "")
     assert store.get("another") is None
-    store.change(first, "CANCELLED", 3.0, "")
-    store.add(again, 4.0, "")
+    first = store.change(first, "CANCELLED", 3.0, "")
+    again = store.add(again, 4.0, "")
     found = store.find("train", "alice")
     assert found is not None
     assert found.id == "another"
@@ -127,7 +128,7 @@ def test_lists(store: Store) -> None:
     assert [one.name for one in store.select(None, "alice", ended=True)] == ["cccc", "aaaa"]
     assert [one.name for one in store.select("bbbb", None, ended=False)] == ["bbbb"]
     assert store.select("aaaa", "alice", ended=False) == []
-    assert [note["after"] for note in store.select("aaaa", None, ended=True)[0].history] == ["PENDING", "CANCELLED"]
+    assert [note.after for note in store.select("aaaa", None, ended=True)[0].history] == ["PENDING", "CANCELLED"]
     assert store.states() == {"id-alice-aaaa": "CANCELLED", "id-bob-bbbb": "PENDING", "id-alice-cccc": "PENDING"}
 
 
@@ -217,7 +218,7 @@ def _add_many(folder: str, owner: str) -> None:
 def test_the_history_is_in_the_order_of_its_entries_although_the_clock_was_set_back(store: Store) -> None:
     store.add(row(state=states.RUNNING), 100.0, "launched")
     store.note(store.need("id-alice-train"), 50.0, "later")
-    assert [entry["reason"] for entry in store.history("id-alice-train")] == ["launched", "later"]
+    assert [entry.reason for entry in store.history("id-alice-train")] == ["launched", "later"]
 
 
 def test_many_processes_take_turns(folder: Path) -> None:
@@ -270,7 +271,7 @@ def test_reading_a_store_of_an_earlier_release(kind: str, folder: Path) -> None:
     """Each table that it lacks is there for one transaction, and the file stays as it was."""
     one = row()
     with Store.opened(str(folder)) as store:
-        store.add(one, 1.0, "requested")
+        one = store.add(one, 1.0, "requested")
         tables = {name for (name,) in store.query("SELECT name FROM sqlite_master WHERE type = 'table'")}
         for table in sorted(tables.difference(FIRST)):
             store.execute(f"DROP TABLE {table}")

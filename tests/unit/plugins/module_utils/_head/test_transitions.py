@@ -15,9 +15,10 @@ from samples import SESSION, exactly
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import NotFoundError, StateError
 
-BOB = {"host": "controller", "user": "bob", "pid": 7, "start": "2"}
+BOB = Holder(host="controller", user="bob", pid=7, start="2")
 # The way to every state, from PENDING on.
 PATHS = {
     "PENDING": (),
@@ -32,10 +33,10 @@ PATHS = {
 
 
 def session(store: Store, state: str) -> SessionRecord:
-    row = SessionRecord(SESSION, "train", "alice", "default", "PENDING", holder={"pid": 42}, lease=1600.0)
-    store.add(row, 1000.0, "requested")
+    row = SessionRecord(SESSION, "train", "alice", "default", "PENDING", holder=Holder(pid=42), lease=1600.0)
+    row = store.add(row, 1000.0, "requested")
     for after in PATHS[state]:
-        store.change(row, after, 1001.0, "on its way")
+        row = store.change(row, after, 1001.0, "on its way")
     return row
 
 
@@ -126,7 +127,7 @@ def test_reasons(store: Store, what: str, before: str, reason: str) -> None:
     _before, row = change(store, what)
     assert row is not None
     assert row.reason == reason
-    assert store.history(SESSION)[-1]["reason"] == reason
+    assert store.history(SESSION)[-1].reason == reason
 
 
 def test_running_ends_the_lease_of_launch_and_repair(store: Store) -> None:
@@ -134,7 +135,7 @@ def test_running_ends_the_lease_of_launch_and_repair(store: Store) -> None:
     change(store, "running")
     assert (store.need(SESSION).holder, store.need(SESSION).lease) == (None, 0.0)
     row = store.need(SESSION)
-    row.holder, row.lease = BOB, 9000.0
+    row = replace(row, holder=BOB, lease=9000.0)
     store.save(row)
     change(store, "running")
     assert (store.need(SESSION).holder, store.need(SESSION).lease) == (None, 0.0)
@@ -153,7 +154,7 @@ def test_a_launch_that_was_undone_although_it_is_recorded_ends(store: Store) -> 
 
 def test_a_failed_repair_leaves_the_session_and_says_why(store: Store) -> None:
     row = session(store, "RUNNING")
-    row.holder, row.lease = BOB, 9000.0
+    row = replace(row, holder=BOB, lease=9000.0)
     store.save(row)
     change(store, "failed", reason=ERROR)
     row = store.need(SESSION)
@@ -165,9 +166,9 @@ def test_a_controller_that_ends_a_session_takes_it_over(store: Store) -> None:
     change(store, "terminating")
     row = store.need(SESSION)
     assert (row.holder, row.lease) == (BOB, 2600.0)
-    change(store, "terminating", now=3000.0, holder={"user": "carol"})
+    change(store, "terminating", now=3000.0, holder=Holder(user="carol"))
     row = store.need(SESSION)
-    assert (row.holder, row.lease) == ({"user": "carol"}, 3600.0)
+    assert (row.holder, row.lease) == (Holder(user="carol"), 3600.0)
 
 
 def test_a_session_is_ended_by_name_and_owner(store: Store) -> None:
@@ -181,7 +182,7 @@ def test_a_session_is_ended_by_name_and_owner(store: Store) -> None:
 
 def test_the_result_is_kept(store: Store) -> None:
     row = session(store, "TERMINATING")
-    row.result = "FAILURE"
+    row = replace(row, result="FAILURE")
     store.save(row)
     change(store, "terminated")
     assert store.need(SESSION).result == "FAILURE"
@@ -193,7 +194,7 @@ def test_a_completed_command_is_noted(store: Store) -> None:
     row = store.need(SESSION)
     assert (row.state, row.result, row.reason) == ("RUNNING", "FAILURE", "the command ended with exit code 3")
     note = store.history(SESSION)[-1]
-    assert (note["before"], note["after"], note["time"]) == ("RUNNING", "RUNNING", 2000.0)
+    assert (note.before, note.after, note.time) == ("RUNNING", "RUNNING", 2000.0)
 
 
 @pytest.mark.parametrize("state", ["TERMINATING", "TERMINATED"])

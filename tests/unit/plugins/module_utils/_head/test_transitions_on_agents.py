@@ -20,10 +20,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.session_reco
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 
-BOB = {"host": "controller", "user": "bob", "pid": 7, "start": "2"}
+BOB = Holder(host="controller", user="bob", pid=7, start="2")
 
 
 def change(store: Store, what: str, **fields: Any) -> tuple[str, SessionRecord | None]:
@@ -109,11 +110,11 @@ def test_a_dead_container_is_noted_before_the_end(store: Store, lost: str, field
     outcome = launch(store, request(cluster_size=6, cluster_mode="multi-node", **fields), context(A, B))
     assert isinstance(outcome.plan, Plan)
     row = store.need(outcome.session.id)
-    store.change(row, "RUNNING", 1001.0, "on its way")
+    row = store.change(row, "RUNNING", 1001.0, "on its way")
     there = carried_out([A, B], outcome.plan, states={lost: "exited"})
     change(store, "terminating", id=row.id, agents=there)
     where = next(one.agent for one in outcome.plan.containers if one.hostname == lost)
-    noted = [one["reason"] for one in store.history(row.id) if one["before"] == one["after"]]
+    noted = [one.reason for one in store.history(row.id) if one.before == one.after]
     assert noted == [f"{lost} on {where} ended with exit code 137"]
     assert store.need(row.id).result == result
 

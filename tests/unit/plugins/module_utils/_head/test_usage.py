@@ -119,9 +119,9 @@ def test_others_see_neither_environment_nor_scripts_of_a_waiting_session(store: 
 
 def add(store: Store, name: str, created: float, *changes: str) -> SessionRecord:
     row = SessionRecord(f"id-{name}", name, "alice", "default", states.PENDING, created=created)
-    store.add(row, created, "")
+    row = store.add(row, created, "")
     for state in changes:
-        store.change(row, state, created + 1, "")
+        row = store.change(row, state, created + 1, "")
     return row
 
 

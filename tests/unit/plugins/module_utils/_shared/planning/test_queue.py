@@ -17,10 +17,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.p
     Shortfall,
     free_of,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import BACKFILL, STRICT, Policy
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import (
-    BACKFILL,
-    STRICT,
-    Policy,
     QueueEntry,
     by_priority,
     schedule,

@@ -19,8 +19,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import Demand, parse_cpuset
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import Placement, Shortfall
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import QueueRules
-from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import Policy, QueueEntry, schedule
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import Policy, QueueRules
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.queue import QueueEntry, schedule
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.role_placement import never_fits, place
 
 MULTI = {"cluster_mode": "multi-node", "memory": "1g"}
