@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, Tuple
 
 from ..module_utils._agent.ssh import config_files
 from ..module_utils._shared.codec import Json
@@ -24,21 +24,14 @@ from ..plugin_utils._hosts.action import TASK, ComputeAction
 from ..plugin_utils._hosts.call import Call
 from ..plugin_utils._hosts.results import failure_of
 
-# The options that each state takes besides the plan or the sessions.
-_STEPS: Mapping[str, Callable[..., Call[Any]]] = {
-    "created": steps.CONTAINERS_CREATED,
-    "started": steps.CONTAINERS_STARTED,
-    "limited": steps.CONTAINERS_LIMITED,
-    "stopped": steps.CONTAINERS_STOPPED,
-    "absent": steps.CONTAINERS_ABSENT,
-}
 _LAUNCH = ("deadline", "runtime_volume")
-_OPTIONS = {
-    "created": (*_LAUNCH, "network"),
-    "started": (*_LAUNCH, "bootstrap_timeout"),
-    "limited": (),
-    "stopped": (),
-    "absent": ("deadline", "launch", "logs", "network"),
+# The step of each state, and the options that it takes besides the plan or the sessions.
+_STATES: Mapping[str, Tuple[Callable[..., Call[Any]], Tuple[str, ...]]] = {
+    "created": (steps.CONTAINERS_CREATED, (*_LAUNCH, "network")),
+    "started": (steps.CONTAINERS_STARTED, (*_LAUNCH, "bootstrap_timeout")),
+    "limited": (steps.CONTAINERS_LIMITED, ()),
+    "stopped": (steps.CONTAINERS_STOPPED, ()),
+    "absent": (steps.CONTAINERS_ABSENT, ("deadline", "launch", "logs", "network")),
 }
 
 
@@ -57,39 +50,38 @@ class ActionModule(ComputeAction):
         options = self.checked()
         at_least(options, deadline=0, timeout=1)
         plan = validation.plan(options["plan"], TASK) if options["plan"] is not None else None
-        params = self._params(options, plan)
-        if plan and options["state"] == "started" and not self._task.check_mode:
-            given = self._templar.template(task_vars.get(SECRETS)) if plan.session.secrets else None
-            params["secrets"] = delivered(plan.session, given, self._loader, str(options["artifacts"] or ""))
-        if plan and options["install_ssh"] and options["state"] in ("created", "started"):
-            return self._with_ssh(plan, options, params, task_vars)
-        result = self.step(_STEPS[options["state"]](**params), task_vars, options["agent"])
+        state, agent, folder = str(options["state"]), str(options["agent"]), str(options["artifacts"] or "")
+        step, names = _STATES[state]
+        params = _params({name: options[name] for name in (*names, "sessions")}, state, agent, plan)
+        if plan and plan.session.secrets and state == "started" and not self._task.check_mode:
+            given = self._templar.template(task_vars.get(SECRETS))
+            params["secrets"] = delivered(plan.session, given, self._loader, folder)
+        if plan and options["install_ssh"] and state in ("created", "started"):
+            own = SessionIdentity.of(plan, Artifacts(folder, plan.session.name), check=self._task.check_mode)
+            result = self.step(step(bundle=own.bundle(agent), **params), task_vars, agent)
+            return self._kept(own, result, options["address"], task_vars, stay=state == "started")
+        result = self.step(step(**params), task_vars, agent)
         # A removal that is not complete says what it has removed, too.
         return {**result, **failure_of(result).to_result()} if "failure" in result else result
 
-    def _params(self, options: Json, plan: Plan | None) -> Json:
-        """The parameters of the step of the state."""
-        state = options["state"]
-        params = {name: options[name] for name in _OPTIONS[state] if options[name] is not None}
-        if "logs" in params:
-            params["logs"] = LogRequest.from_json(params["logs"])
-        if plan is None:
-            return {**params, "sessions": options["sessions"]}
-        if state == "absent":
-            return {**params, "sessions": [plan.session.id]}
-        return {**params, "plan": plan.part(options["agent"])}
-
-    def _with_ssh(self, plan: Plan, options: Json, params: Json, task_vars: Json) -> Json:
-        """Create or start the containers, install SSH in them, and write the user's files."""
-        artifacts = Artifacts(options["artifacts"] or "", plan.session.name)
-        address = options["address"] or config_files.default_address(plan)
-        own = SessionIdentity.of(plan, artifacts, check=self._task.check_mode)
-        wanted = {**params, "bundle": own.bundle(options["agent"])}
-        result = self.step(_STEPS[options["state"]](**wanted), task_vars, options["agent"])
+    def _kept(self, own: SessionIdentity, result: Json, address: str | None, task_vars: Json, *, stay: bool) -> Json:
+        """The result, after the user's files are written. After a failure, containers that have started ``stay``, with these keys."""
         if result.get("failed"):
-            # Containers that have started have these keys, and stay.
-            if options["state"] == "created" or failure_of(result).code == ConflictError.code:
+            if not stay or failure_of(result).code == ConflictError.code:
                 own.forget()
             return result
-        route = ssh_route.route_to(plan.main.agent, address, task_vars, self._task)
+        route = ssh_route.route_to(
+            own.plan.main.agent, address or config_files.default_address(own.plan), task_vars, self._task
+        )
         return own.keep(result, route, check=self._task.check_mode, diff=self._task.diff)
+
+
+def _params(given: Json, state: str, agent: str, plan: Plan | None) -> Json:
+    """The parameters of the step of a state from these options. A plan stands for its containers, and at the end for its session."""
+    logs, sessions = given.pop("logs", None), given.pop("sessions")
+    params = {name: value for name, value in given.items() if value is not None}
+    if logs is not None:
+        params["logs"] = LogRequest.from_json(logs)
+    if plan and state != "absent":
+        return {**params, "plan": plan.part(agent)}
+    return {**params, "sessions": [plan.session.id] if plan else sessions}
