@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from agents_fixtures import terminate_all
-from agents_lab import NAMES, Agents, Lab
+from agents_lab import NAMES, OTHER_PORT, Agents, Lab
 from controller import LABEL, Done, Session
 
 # The shortest time without an answer.
@@ -38,7 +38,8 @@ def bring_back(agents: Agents, lab: Lab) -> None:
         agents.play("schedule").check()
     for agent in NAMES:
         lab.start_engine(agent)
-        lab.shell(agent, f"{GUARD} start {lab.port}").check()
+        # As the role: in a Swarm that was there before, it leaves the bridge of other services alone.
+        lab.shell(agent, f"{GUARD} start {lab.port} {'gateway' if lab.port != OTHER_PORT else ''}").check()
 
 
 def noticed(agents: Agents) -> str:
