@@ -64,7 +64,7 @@ def decide(
             tried=(*tried, *(row.id for row in found.fitting)),
             is_last=found.is_last,
             remove=tuple(removable(store, context.agents)),
-            ended=tuple(other.to_json() for other in ended if other),
+            ended=tuple(other.decided for other in ended if other),
             summary=(*given_up, *([] if found.fitting else waiting_summary(found.waiting))),
         )
 
@@ -105,7 +105,7 @@ def maintain(
     surplus = surplus_logs(head.directory, {row.id for row in live}, keep_logs)
     if not head.check:
         remove_logs(head.directory, [*retired, *surplus])
-    return Upkeep(tuple(lost), to_remove, tuple(row.to_json() for row in degraded), tuple(ended_folders))
+    return Upkeep(tuple(lost), to_remove, tuple(row.decided for row in degraded), tuple(ended_folders))
 
 
 def fenced(head: Head, agents: Sequence[Json]) -> Upkeep:

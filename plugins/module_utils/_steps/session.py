@@ -78,7 +78,7 @@ def _placed(store: Store, request: Request, context: Context, folders: Sequence[
         decision,
         changed=is_change or decision.is_new or decision.has_next_command,
         # Its own failure is the result.
-        ended=tuple(one.to_json() for one in ended if one and (one.id, one.state) != (decision.session.id, ERROR)),
+        ended=tuple(one.decided for one in ended if one and (one.id, one.state) != (decision.session.id, ERROR)),
         ended_folders=tuple(store.ended(folders)),
         ended_apps=tuple(ended_apps(decision.plan, context.agents)) if decision.plan else (),
     )

@@ -16,6 +16,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import SESSION_DIRS
+from ...module_utils._shared.documents.decision import DecidedSession
 from ...module_utils._shared.documents.plan import Plan
 from ...module_utils._shared.errors import ComputeError, Failure
 from . import notification, ssh_route, trace
@@ -242,12 +243,12 @@ class Play:
         """Warn of each once; an empty text is no warning."""
         self.warnings += [str(warning) for warning in warnings if warning and warning not in self.warnings]
 
-    def notify(self, event: str, *sessions: Json) -> None:
+    def notify(self, event: str, *sessions: DecidedSession) -> None:
         notification.notify(self.action, [(event, session) for session in sessions], self.task_vars)
 
-    def notify_ends(self, sessions: Sequence[Json]) -> None:
+    def notify_ends(self, sessions: Sequence[DecidedSession]) -> None:
         """Notify of sessions that have left the queue or ended by themselves, as the head has found."""
-        events = [(notification.event_of(True, session), session) for session in sessions]
+        events = [(notification.event_of(True, session.state), session) for session in sessions]
         notification.notify(self.action, events, self.task_vars)
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Iterable, List, Tuple
 from ...module_utils._shared import states
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import SCHEMA
+from ...module_utils._shared.documents.decision import DecidedSession
 
 if TYPE_CHECKING:
     from .action import ComputeAction
@@ -30,18 +31,17 @@ RELOCATED, RESTARTED = "relocated", "restarted"
 _FIELDS = ("id", "name", "owner", "group", "state", "result", "reason", "created", "changed")
 _SENDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "notification_sender.py")
 
-Event = Tuple[str, Json]
+Event = Tuple[str, DecidedSession]
 
 
-def document(event: str, session: Json) -> Json:
+def document(event: str, session: DecidedSession) -> Json:
     """The notification of an event, as docs/notifications.md describes it."""
-    shown = {name: session[name] for name in _FIELDS if name in session}
+    shown = {name: session.data[name] for name in _FIELDS if name in session.data}
     return {"schema": SCHEMA, "event": event, "time": round(time.time(), 3), "session": shown}
 
 
-def event_of(changed: bool, session: Json, result: str = "") -> str:
-    """The event of a session whose state has ``changed``, or whose command's ``result`` was recorded; empty for none."""
-    state = session.get("state")
+def event_of(changed: bool, state: str, result: str = "") -> str:
+    """The event of a session whose ``state`` has ``changed``, or whose command's ``result`` was recorded; empty for none."""
     if result and state == states.RUNNING:
         return FAILED if result == "FAILURE" else FINISHED
     if not changed:

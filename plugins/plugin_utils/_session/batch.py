@@ -27,10 +27,10 @@ def run_command(play: Play, plan: Plan, *, waits: bool, again: bool) -> BatchRes
         if not waits:
             return BatchResult()
         result = _Rounds(play, plan, GrowingLog(str(begun.get("since") or ""))).wait_for_result()
-    recorded = record_result(play, {"id": plan.session.id}, result.result, result.reason)
+    recorded = record_result(play, plan.session.id, result.result, result.reason)
     # PID 1 has ended the session, and another command has recorded its result and removed main1 before this one looked.
-    if recorded["state"] in ENDED and recorded.get("result"):
-        result = BatchResult(recorded["result"], recorded["reason"])
+    if recorded.state in ENDED and recorded.result:
+        result = BatchResult(recorded.result, recorded.reason)
     play.show([f"Session {plan.session.name}: {result.result}, {result.reason}"])
     return result
 

@@ -153,7 +153,7 @@ def _deployed(play: Play, placed: Launch, plan: Plan) -> LaunchResult:
             if placed.decision.restarts_all:
                 stop_containers(play, plan)
             explanation = deploy(play, placed, plan)
-        play.notify(placed.repair, placed.decision.session.data)
+        play.notify(placed.repair, placed.decision.session)
     elif placed.decision.outcome == "running":
         files = restore_files(play, placed.listed(plan), placed.decision.session.data)
         asks = not play.check and not placed.asked.is_silent
@@ -195,13 +195,13 @@ def _recorded_failure(play: Play, plan: Plan, change: Json, logs: Sequence[Logs]
             launch=plan.session.launch,
             **change,
             logs=[one.to_json() for one in logs],
-        )["session"]
+        ).known
     except ComputeError as error:
         return f"{reason} {error.message}"
-    if session.get("state") == states.PENDING:
+    if session.state == states.PENDING:
         return ""
     # Another launch of the same session may have a reason of its own.
-    return str(session["reason"]) if session.get("launch") == plan.session.launch else reason
+    return session.reason if session.launch == plan.session.launch else reason
 
 
 def _waiting(play: Play, placed: Launch) -> LaunchResult:

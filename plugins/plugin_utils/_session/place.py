@@ -63,7 +63,7 @@ def place_session(play: Play, asked: LaunchSpec, reports: Reports, avoided: Excl
             keep_result(artifacts, "", "")
     # A queued session that cannot be launched, and sessions that have ended by themselves.
     if decision.outcome == "failed":
-        play.notify(notification.FAILED, decision.session.data)
+        play.notify(notification.FAILED, decision.session)
     play.notify_ends(decision.ended)
     _refuse_pending(play, asked, decision)
     placed = Launch(asked, decision)

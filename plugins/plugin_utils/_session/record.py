@@ -13,6 +13,7 @@ from typing import Any, Sequence
 from ...module_utils._shared import states
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents import validation
+from ...module_utils._shared.documents.decision import DecidedSession, Recorded
 from ...module_utils._shared.documents.plan import Plan
 from ...module_utils._shared.documents.session_json import SessionApp, SessionDocument
 from ...module_utils._shared.errors import ComputeError
@@ -27,25 +28,28 @@ from .._hosts.phases import PHASES
 from .._hosts.steps import SESSION_RECORD
 
 
-def record_session(play: Play, state: str, **change: Any) -> Json:
+def record_session(play: Play, state: str, **change: Any) -> Recorded:
     """Record the new state of a session, and return the head's answer. Raises StepError if that fails."""
     is_end = state in ("terminating", "terminated")
     folders = StaleSessionDirs.of(play.artifacts if is_end else None, check=play.check)
     made = {**change, **folders.option(), "holder": lease_owner()}
     result = play.on_head(SESSION_RECORD(state=state, change=made))
-    event = notification.event_of(bool(result.get("changed")), result["session"], str(change.get("result") or ""))
-    play.notify(event, result["session"])
-    play.notify(notification.ENDED, *result.get("ended") or ())
-    play.warn(*folders.remove(result.get("ended_folders") or ()))
-    _remove_files(play, result["session"])
+    session = result.session
+    if session:
+        event = notification.event_of(result.changed, session.state, str(change.get("result") or ""))
+        play.notify(event, session)
+    play.notify(notification.ENDED, *result.ended)
+    play.warn(*folders.remove(result.ended_folders))
+    if session and not play.check:
+        _remove_files(play, session)
     return result
 
 
-def record_result(play: Play, session: Json, result: str, reason: str) -> Json:
+def record_result(play: Play, session_id: str, result: str, reason: str) -> DecidedSession:
     """Record the result of the command of a batch session. Returns the session, which may have ended by itself meanwhile."""
-    recorded: Json = record_session(play, "running", id=session["id"], result=result, reason=reason)["session"]
-    if recorded["state"] == states.RUNNING and not play.check:
-        keep_result(Artifacts(play.artifacts, recorded["name"]), result, recorded["reason"])
+    recorded = record_session(play, "running", id=session_id, result=result, reason=reason).known
+    if recorded.state == states.RUNNING and not play.check:
+        keep_result(Artifacts(play.artifacts, recorded.name), result, recorded.reason)
     return recorded
 
 
@@ -75,7 +79,7 @@ def record_running(play: Play, plan: Plan, session: Json, added: Sequence[Sessio
     with play.phase("record"):
         recorded = record_session(play, "running", id=plan.session.id, launch=plan.session.launch)
     with suppress(ComputeError):  # the files are there, without the time of the record
-        _write_files(play, plan, recorded["session"], added)
+        _write_files(play, plan, recorded.known.data, added)
     entries = trace.notes()
     # The next session of this command has a trace of its own.
     trace.forget()
@@ -92,12 +96,12 @@ def _write_files(play: Play, plan: Plan, session: Json, added: Sequence[SessionA
     artifacts.write(trace.NAME, json.dumps(entries, separators=(",", ":")).encode())
 
 
-def _remove_files(play: Play, session: Json) -> None:
+def _remove_files(play: Play, session: DecidedSession) -> None:
     """Remove the directory of a session that has ended. One that waits again gets new keys with its next plan."""
-    if play.check or not session or session["state"] not in (*states.ENDED, states.PENDING):
+    if session.state not in (*states.ENDED, states.PENDING):
         return
-    artifacts = Artifacts(play.artifacts, session["name"])
-    artifacts.remove(session["id"])
-    if session["state"] in states.ENDED:
-        KeptRequests(play.artifacts).forget(session["id"])
+    artifacts = Artifacts(play.artifacts, session.name)
+    artifacts.remove(session.id)
+    if session.state in states.ENDED:
+        KeptRequests(play.artifacts).forget(session.id)
     play.warn(shared_config.update(artifacts.base))

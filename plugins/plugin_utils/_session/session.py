@@ -168,7 +168,7 @@ def terminate_session(play: Play) -> Json:
     if play.waiting and not play.check:
         line = "The end is complete. Sessions that wait: %d. A pass over the queue now launches what fits, as schedule.yml does."
         play.show([line % play.waiting])
-    sessions = [one.session for one in ended if one.session]
+    sessions = [one.session.data for one in ended if one.session]
     return {"changed": any(one.changed for one in ended), "sessions": sessions}
 
 

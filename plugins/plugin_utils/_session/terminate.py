@@ -14,6 +14,7 @@ from ...module_utils._shared import states
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.constants import GRACE
 from ...module_utils._shared.documents import validation
+from ...module_utils._shared.documents.decision import DecidedSession
 from ...module_utils._shared.documents.step_documents import LogRequest, Logs, RemovedContainers
 from ...module_utils._shared.documents.view import SessionList
 from ...module_utils._shared.errors import Failure, StateError
@@ -34,9 +35,9 @@ NOTHING: Mapping[str, int] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class TerminateResult:
-    """The end of a session. ``session`` is empty if no live session had the name."""
+    """The end of a session. ``session`` is None if no live session had the name."""
 
-    session: Json
+    session: DecidedSession | None
     summary: str
     changed: bool
 
@@ -84,25 +85,22 @@ def terminate(
     which = {"name": name, "owner": owner, "id": session_id}
     with play.phase("end"):
         begun = record_session(play, "terminating", **which, lease=lease, agents=reports.agents, reason=reason)
-    session = begun["session"]
-    play.waiting = int(begun["waiting"])
-    is_ending = session.get("state") == states.TERMINATING
+    session, play.waiting = begun.session, begun.waiting
+    ending = session.id if session and session.state == states.TERMINATING else ""
     if play.check:
-        return TerminateResult(
-            session, termination_summary(session, name, True), bool(begun["changed"] or begun["remove"])
-        )
-    own = {session["id"]: begun["grace"]} if is_ending else {}
-    removed = remove(play, reports, begun.get("remove") or (), begun.get("ended") or (), own)
+        return TerminateResult(session, termination_summary(session, name, True), bool(begun.changed or begun.remove))
+    own = {ending: begun.grace} if ending else {}
+    removed = remove(play, reports, begun.remove, begun.ended, own)
     if recent:
         recent.note_use(removed.outdated)
-    if is_ending:
+    if ending:
         reached = [agent for agent in reports.reachable if agent not in removed.failed]
         change = {"agents": reports.agents, "reached": reached, "logs": removed.logs}
-        session = record_session(play, "terminated", id=session["id"], **change)["session"]
+        session = record_session(play, "terminated", id=ending, **change).session
     if removed.failed:
         raise StepError(joint_failure(list(removed.failed.values())))
     has_removed = any(one.changed for one in removed.removed.values())
-    return TerminateResult(session, termination_summary(session, name), bool(begun["changed"] or has_removed))
+    return TerminateResult(session, termination_summary(session, name), begun.changed or has_removed)
 
 
 def terminate_matching(play: Play, pattern: str, *, many: bool, lease: int = 600) -> List[TerminateResult]:
@@ -134,7 +132,7 @@ def remove(
     play: Play,
     reports: Reports,
     leftovers: Sequence[str],
-    ended: Sequence[Json] = (),
+    ended: Sequence[DecidedSession] = (),
     own: Mapping[str, int] = NOTHING,
 ) -> CleanupResult:
     """Remove the containers and networks of ended sessions, the ``leftovers``, and of the session that this run ends.
@@ -145,7 +143,7 @@ def remove(
     The logs of those that the head has just found ``ended`` are kept. An agent that cannot remove leftovers of ended sessions is no
     failure: each later command tries again.
     """
-    new = [one["id"] for one in ended if one["id"] in leftovers]
+    new = [one.id for one in ended if one.id in leftovers]
     _keep_logs(play, reports, new)
     ending, sessions = next(iter(own), ""), [*own, *leftovers]
     if not sessions:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Mapping, Optional, Tuple
 
 from ..codec import Document, Json, Number, decoded
+from ..constants import LONGEST_GRACE
+from ..errors import StateError
 from .plan import Plan
 from .schema import (
     AGENT,
@@ -69,8 +71,11 @@ class DecidedSession(Document):
     name: str = ruled(a_line)
     launch: str = ruled(a_line, "")
     holder: Optional[Mapping[str, Any]] = ruled(or_none({"machine": a_line, "pid": whole(1 << 31)}), None)
-    group: str = ""
-    state: str = ""
+    owner: str = ruled(a_line, "")
+    group: str = ruled(a_line, "")
+    state: str = ruled(a_line, "")
+    result: str = ruled(a_text, "")
+    reason: str = ruled(a_text, "")
     data: Json = field(default_factory=dict, compare=False)
 
     @classmethod
@@ -127,7 +132,7 @@ class Decision(Document):
     is_new: bool = False
     has_next_command: bool = False
     restarts_all: bool = False
-    ended: Tuple[Json, ...] = ()
+    ended: Tuple[DecidedSession, ...] = ruled(or_none([rules_of(DecidedSession)]), ())
     ended_folders: Tuple[str, ...] = ()
 
     def to_json(self) -> Json:
@@ -159,7 +164,7 @@ class Upkeep(Document):
 
     lost: Tuple[Loss, ...] = ruled([rules_of(Loss)], ())
     fenced: Mapping[str, FencedAgent] = ruled(FENCED, dict)
-    degraded: Tuple[Json, ...] = ruled([{}], ())
+    degraded: Tuple[DecidedSession, ...] = ruled([rules_of(DecidedSession)], ())
     ended_folders: Tuple[str, ...] = ruled([a_text], ())
 
 
@@ -183,5 +188,29 @@ class QueueRound(Document):
     tried: Tuple[str, ...] = ruled([a_line], ())
     is_last: bool = ruled(a_flag, False)
     remove: Tuple[str, ...] = ruled([UUID], ())
-    ended: Tuple[Json, ...] = ruled([{}], ())
+    ended: Tuple[DecidedSession, ...] = ruled([rules_of(DecidedSession)], ())
     summary: Tuple[str, ...] = ruled([a_text], ())
+
+
+@dataclass(frozen=True)
+class Recorded(Document):
+    """What the head has recorded about a session, which is None if there is none: its state may have ``changed``.
+
+    ``remove`` are the IDs of ended sessions that still hold something, ``ended`` those that have ended meanwhile, and ``waiting`` is
+    the number of sessions of the owner that wait. ``grace`` is that of the session.
+    """
+
+    session: Optional[DecidedSession] = ruled(or_none(rules_of(DecidedSession)), None)
+    changed: bool = ruled(a_flag, False)
+    ended: Tuple[DecidedSession, ...] = ruled([rules_of(DecidedSession)], ())
+    ended_folders: Tuple[str, ...] = ruled([a_text], ())
+    remove: Tuple[str, ...] = ruled([UUID], ())
+    waiting: int = ruled(ID, 0)
+    grace: int = ruled(whole(LONGEST_GRACE), 0)
+
+    @property
+    def known(self) -> DecidedSession:
+        """The session, of which the controller knows that the head has it."""
+        if self.session is None:
+            raise StateError("The head has no such session any more: run the same command again.")
+        return self.session

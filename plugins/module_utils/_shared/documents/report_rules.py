@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..constants import LONGEST_GRACE
 from .schema import (
     AGENT,
     AMOUNT,
@@ -23,7 +22,6 @@ from .schema import (
     SHORT_NAME,
     UUID,
     Required,
-    RulesOf,
     a_flag,
     a_host_address,
     a_line,
@@ -142,5 +140,3 @@ REPORT = {
 
 # What an agent has of a head.
 STORE = Required(sessions=AMOUNT, policy=a_flag)
-_SESSION = Required(id=UUID, name=a_line, state=a_line)
-RECORDED = RulesOf({"session": _SESSION, "grace": whole(LONGEST_GRACE)}, ["session"])

@@ -18,12 +18,12 @@ from typing import Any, Callable, Dict, Mapping, Tuple, Type, TypeVar, get_type_
 from ..codec import DECLARATION, Json, decoded
 from ..errors import ComputeError, escape_control
 from ..value_rules import check_image, check_public_key
-from .decision import Decision
+from .decision import Decision, Recorded
 from .declaration import BatchSettings, ContainerSettings
 from .image import AgentImage
 from .label_rules import invalid_labels
 from .plan import App, Container, Mount, Network, Plan, Port, Role, Secret, Session, User
-from .report_rules import RECORDED, REPORT, STORE
+from .report_rules import REPORT, STORE
 from .schema import (
     AGENT,
     AMOUNT,
@@ -165,11 +165,11 @@ def decision(document: Json, sender: str) -> Decision:
     return replace(made, plan=plan(document["plan"], sender)) if document.get("plan") else made
 
 
-def recorded(document: Json, sender: str) -> Json:
-    """Return what the head has recorded: C(session) is empty if there is none. Raises ComputeError if it is no session."""
-    if document.get("session") != {}:
-        _checked(RECORDED, document, "answer", sender)
-    return document
+def recorded(document: Json, sender: str) -> Recorded:
+    """Return what the head has recorded. Raises ComputeError if it is no session."""
+    if "session" not in document:
+        raise refusal("answer", sender, ("session",), None)
+    return arrived(Recorded, {**document, "session": document["session"] or None}, "answer", sender)
 
 
 def request(document: object, sender: str) -> Json:

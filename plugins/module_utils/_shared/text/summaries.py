@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, List, Mapping, Sequence, Tuple
 
 from ..codec import Json, non_default_fields, subset
-from ..documents.decision import Decision
+from ..documents.decision import DecidedSession, Decision
 from ..documents.plan import Plan, Resources, Role
 from ..documents.session_json import SessionApp, tunnel
 from ..documents.step_documents import ContainerLog
@@ -198,14 +198,14 @@ def _new_limits(decision: Decision, plan: Plan, check_mode: bool) -> List[str]:
     return [f"limit {'would change' if check_mode else 'changed'}: {', '.join(shown)}"] if shown else []
 
 
-def termination_summary(session: Json, name: str, check_mode: bool = False) -> str:
-    """The report of a termination. ``session`` is its row in the store, empty if no live session has the name."""
-    if not session:
+def termination_summary(session: DecidedSession | None, name: str, check_mode: bool = False) -> str:
+    """The report of a termination. ``session`` is None if no live session has the name."""
+    if session is None:
         return f"There is no live session {name}: nothing to end."
     if check_mode:
-        does = "cancelled" if session["state"] == "CANCELLED" else "terminated"
-        return f"Session {session['name']} would be {does}."
-    return f"Session {session['name']}: {session['state']} ({session['reason']})"
+        does = "cancelled" if session.state == "CANCELLED" else "terminated"
+        return f"Session {session.name} would be {does}."
+    return f"Session {session.name}: {session.state} ({session.reason})"
 
 
 def match_summary(names: Sequence[str], pattern: str, refused: bool = False) -> str:

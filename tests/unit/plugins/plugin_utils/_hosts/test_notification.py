@@ -18,6 +18,7 @@ import pytest
 from conducted import conducted
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import DecidedSession
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.rules import check_notify
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts import notification, notification_sender
@@ -31,6 +32,7 @@ ROW: Json = {
     "reason": "verified",
     "holder": {"pid": 1},
 }
+SESSION = DecidedSession.from_json(ROW)
 
 
 @pytest.mark.parametrize(
@@ -48,8 +50,8 @@ ROW: Json = {
     ],
 )
 def test_the_event_of_a_change(state: str, changed: bool, result: str, event: str) -> None:
-    assert notification.event_of(changed, {"state": state}, result) == event
-    assert notification.event_of(False, {}) == ""
+    assert notification.event_of(changed, state, result) == event
+    assert notification.event_of(False, "") == ""
 
 
 class _Server:
@@ -103,7 +105,7 @@ def wait_for(path: Path, lines: int) -> list[Json]:
 def test_a_url_is_tried_three_times(server: _Server, monkeypatch: pytest.MonkeyPatch, problem: str, tries: int) -> None:
     monkeypatch.setattr(notification_sender, "PAUSES", (0.0, 0.0))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    document = notification.document("running", ROW)
+    document = notification.document("running", SESSION)
     assert notification_sender.deliver(server.url, document) == problem
     assert [body for _headers, body in server.requests] == [document] * tries
     assert server.requests[0][0]["Content-Type"] == "application/json"
@@ -112,7 +114,7 @@ def test_a_url_is_tried_three_times(server: _Server, monkeypatch: pytest.MonkeyP
 
 def test_a_command_gets_the_document_and_is_tried_three_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notification_sender, "PAUSES", (0.0, 0.0))
-    document = notification.document("ended", ROW)
+    document = notification.document("ended", SESSION)
     assert notification_sender.deliver(f"cat >{tmp_path}/one; exit 3", document) == "exit code 3"
     assert json.loads((tmp_path / "one").read_text()) == document
     monkeypatch.setattr(notification_sender, "COMMAND_PATIENCE", 0.5)
@@ -129,7 +131,7 @@ def test_nothing_waits_for_a_notification_and_its_order_is_kept(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "full"))
     begun = time.monotonic()
     target = f"while [ ! -e {tmp_path}/go ]; do sleep 0.05; done; cat >>{tmp_path}/got"
-    notification.send(target, [notification.document(event, ROW) for event in ("running", "ended")])
+    notification.send(target, [notification.document(event, SESSION) for event in ("running", "ended")])
     assert not (tmp_path / "got").exists()
     assert time.monotonic() - begun < 30
     (tmp_path / "go").write_text("")
@@ -140,7 +142,7 @@ def test_a_sender_that_cannot_be_started_fails_nothing(monkeypatch: pytest.Monke
     """A launch would be undone because of it."""
     monkeypatch.setattr("sys.executable", str(tmp_path / "gone"))
     play = conducted({"session.record": {"changed": True, "session": ROW}}, session_notify="true")
-    assert record_session(play, "running", id="uuid")["session"] == ROW
+    assert record_session(play, "running", id="uuid").known.data == ROW
 
 
 @pytest.mark.parametrize("check_mode", [True, False])

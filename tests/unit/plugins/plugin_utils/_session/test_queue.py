@@ -139,7 +139,7 @@ def test_a_launch_of_a_pass_asks_only_the_agents_again_that_have_changed(monkeyp
     ("fails", "decided", "recent"),
     [
         ("late", {}, 30),
-        ("", {"remove": ["old"]}, 30),
+        ("", {"remove": ("old",)}, 30),
         ("", {"fenced": {"a": FencedAgent((), rejoins=False, swarm="")}}, 30),
         ("", {}, -1),
     ],

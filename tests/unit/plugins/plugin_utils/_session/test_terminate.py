@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from conducted import changes_of, conducted, options_of
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import DecidedSession
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.conductor import StepError
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Reports
@@ -28,6 +30,7 @@ ROW = {
     "state": "TERMINATING",
     "reason": "x",
 }
+OLD, NEW = (f"{number:08}-0000-4000-8000-000000000000" for number in range(2))
 FAILED = {"failed": True, "msg": "b: the engine does not answer.", "failure": {"code": "engine"}}
 
 
@@ -37,8 +40,8 @@ def ending(**changes: Any) -> Any:
         return {
             "changed": True,
             "session": row,
-            "remove": ["old", "new"],
-            "ended": [{**ROW, "id": "new"}],
+            "remove": [OLD, NEW],
+            "ended": [{**ROW, "id": NEW}],
             "waiting": 2,
             "grace": 30,
         }
@@ -60,9 +63,9 @@ def test_an_end_removes_everything_where_agents_answer_and_keeps_the_logs() -> N
     play = ending()
     assert terminate(play, "train").summary == "Session train: TERMINATED (x)"
     assert [host for host, name, _args in play.asked if name == "containers.absent"] == ["a", "b"]
-    assert options_of(play, "containers.absent")[0]["sessions"] == [ROW["id"], "old", "new"]
-    assert options_of(play, "containers.absent")[0]["over"] == ["old"], "programs of another may not know of their end"
-    assert options_of(play, "containers.absent")[0]["grace"] == {"new": 10, ROW["id"]: 30}
+    assert options_of(play, "containers.absent")[0]["sessions"] == [ROW["id"], OLD, NEW]
+    assert options_of(play, "containers.absent")[0]["over"] == [OLD], "programs of another may not know of their end"
+    assert options_of(play, "containers.absent")[0]["grace"] == {NEW: 10, ROW["id"]: 30}
     recorded = changes_of(play)[1]
     assert (recorded["state"], recorded["reached"], len(recorded["logs"])) == ("terminated", ["a", "b"], 2)
     assert play.waiting == 2
@@ -85,7 +88,7 @@ def test_an_agent_that_removes_only_a_part_has_its_logs_kept() -> None:
 
 
 def test_leftovers_of_other_sessions_that_stay_are_no_failure() -> None:
-    nothing = {"changed": False, "session": {}, "remove": ["old"], "waiting": 0}
+    nothing = {"changed": False, "session": {}, "remove": [OLD], "waiting": 0}
     play = ending(**{"session.record": nothing, "containers": FAILED})
     assert terminate(play, "gone").summary == "There is no live session gone: nothing to end."
     play.check = True
@@ -94,12 +97,12 @@ def test_leftovers_of_other_sessions_that_stay_are_no_failure() -> None:
 
 def test_the_logs_of_a_session_that_has_ended_by_itself_are_kept_before_it_is_removed() -> None:
     """By the command that records its end. Those of a session that ended before are kept already."""
-    own = {**ROW, "state": "TERMINATED"}
+    own = DecidedSession.from_json({**ROW, "state": "TERMINATED"})
     script = {"logs.read": {"logs": [{"hostname": "main1", "name": "x", "state": "exited", "text": "done"}]}}
     play = ending(**script)
     held = [{"id": "1", "session": ROW["id"]}, {"id": "2", "session": "old"}]
     agents = [{"name": "a", "reachable": True, "containers": held}, {"name": "b", "reachable": True, "containers": []}]
-    remove(play, Reports(agents), ["old", ROW["id"]], [own, {**own, "id": "gone"}])
+    remove(play, Reports(agents), ["old", ROW["id"]], [own, replace(own, id=NEW)])
     names = [(host, name) for host, name, _args in play.asked]
     assert names[:2] == [("a", "logs.read"), ("a", "session.record")]
     [kept] = changes_of(play)

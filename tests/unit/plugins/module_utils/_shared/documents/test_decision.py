@@ -14,7 +14,11 @@ from samples import SESSION, decision, exactly, plan, request, running_row
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision, FencedAgent
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import (
+    DecidedSession,
+    Decision,
+    FencedAgent,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 
 PLAN = plan(request(cluster_size=3, cluster_mode="multi-node"), "aab")
@@ -38,7 +42,7 @@ FULL = decision(
     is_new=True,
     has_next_command=True,
     restarts_all=True,
-    ended=({"id": SESSION, "name": "old"},),
+    ended=(DecidedSession.from_json({"id": SESSION, "name": "old"}),),
     ended_folders=(SESSION,),
 )
 
@@ -94,7 +98,7 @@ def test_the_least_of_a_decision() -> None:
         ({"former_size": "2"}, "has '2' in former_size"),
         ({"former_size": True}, "has True in former_size"),
         ({"fenced": {"c": ["sub2"]}}, "has {'c': ['sub2']} in fenced"),
-        ({"ended": ["old"]}, "is 'a document without what a decision has'"),
+        ({"ended": ["old"]}, "has ['old'] in ended"),
     ],
 )
 def test_another_form_is_refused_with_sender_field_and_value(changes: Json, found: str) -> None:

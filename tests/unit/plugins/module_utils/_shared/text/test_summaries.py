@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from samples import SESSION, decision, plan, request
 
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import DecidedSession, Decision
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import App, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.step_documents import ContainerLog
 from ansible_collections.cluster.compute.plugins.module_utils._shared.names import local_port
@@ -183,8 +183,8 @@ def test_a_waiting_session_says_why(check: bool, verb: str) -> None:
     ],
 )
 def test_the_report_of_a_termination(state: str, check: bool, expected: str) -> None:
-    assert termination_summary({**ROW, "state": state}, "train", check) == expected
-    assert termination_summary({}, "train", check) == "There is no live session train: nothing to end."
+    assert termination_summary(DecidedSession.from_json({**ROW, "state": state}), "train", check) == expected
+    assert termination_summary(None, "train", check) == "There is no live session train: nothing to end."
 
 
 def test_logs_come_in_rank_order() -> None:
