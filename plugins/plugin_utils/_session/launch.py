@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Iterator, List, Sequence, Tuple
 
 from ...module_utils._shared import states
-from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.plan import Plan
 from ...module_utils._shared.documents.step_documents import LogRequest, Logs
 from ...module_utils._shared.errors import ComputeError, SessionError, TakenError
@@ -135,8 +134,7 @@ def undoing(play: Play, placed: Launch, plan: Plan) -> Iterator[None]:
             reason += f" Anything left of it on {', '.join(left)} is removed when that agent answers again."
         # A session that waited keeps its place in the queue if a connection was lost for a moment.
         may_retry = code == TakenError.code or (code == _UNREACHABLE and bool(placed.asked.queued))
-        change = {"reason": reason, "retry": may_retry, "undone": decision.outcome == "placed"}
-        message = _recorded_failure(play, plan, change, logs)
+        message = _recorded_failure(play, placed, plan, reason, logs, may_retry=may_retry)
         if not message:
             raise PlacedAgainError(reason) from error
         did = "launched" if decision.outcome == "placed" else "changed" if decision.former_size else "repaired"
@@ -183,17 +181,20 @@ def _remove_launch(play: Play, placed: Launch, plan: Plan) -> Tuple[List[Logs], 
     return [one for one in logs.values() if isinstance(one, Logs) and one.logs], lost
 
 
-def _recorded_failure(play: Play, plan: Plan, change: Json, logs: Sequence[Logs]) -> str:
+def _recorded_failure(
+    play: Play, placed: Launch, plan: Plan, reason: str, logs: Sequence[Logs], *, may_retry: bool
+) -> str:
     """Record why the launch failed, and return it for people; empty if the session waits for another attempt."""
     trace.forget()
-    reason = str(change["reason"])
     try:
         session = record_session(
             play,
             "failed",
             id=plan.session.id,
             launch=plan.session.launch,
-            **change,
+            reason=reason,
+            retry=may_retry,
+            undone=placed.decision.outcome == "placed",
             logs=[one.to_json() for one in logs],
         ).known
     except ComputeError as error:
