@@ -9,11 +9,10 @@ from __future__ import annotations
 from ansible.errors import AnsibleConnectionFailure
 
 from ..module_utils._shared.codec import Json
-from ..module_utils._shared.planning.catalogue import lacks
 from ..plugin_utils._hosts.action import ComputeAction
 from ..plugin_utils._hosts.results import failure_of, unreachable
 from ..plugin_utils._hosts.steps import REPORT_COLLECT
-from ..plugin_utils._session.reports import of_result, report_options
+from ..plugin_utils._session.reports import answered, report_options
 
 
 class ActionModule(ComputeAction):
@@ -24,7 +23,8 @@ class ActionModule(ComputeAction):
         place = {name: options.pop(name) for name in ("docker_host", "timeout")}
         try:
             answer = self.step(REPORT_COLLECT(options=options).with_params(**place), task_vars, str(args["name"]))
-            result = of_result(args, failure_of(answer) if answer.get("failed") else answer)
+            found = answered(args, failure_of(answer) if answer.get("failed") else answer)
         except AnsibleConnectionFailure as error:
-            result = of_result(args, unreachable(str(args["name"]), str(error)))
-        return {**result, "lacks": lacks(result)}
+            answer, found = {}, answered(args, unreachable(str(args["name"]), str(error)))
+        known = answer if found.lost is None else {"changed": False, "duration": 0.0, **found.lost}
+        return {**known, "lacks": list(found.lacks)}

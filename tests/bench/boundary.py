@@ -37,7 +37,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.payl
 )
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import OF_HEAD, Head
 
 RUNNING, FIT, LAUNCHES, RUNS, CPUS, PORTS = 200, 20, 20, 5, 8, 20000
@@ -125,24 +125,14 @@ def launches(is_waiting: bool) -> list[Launch]:
     """Launches that begin together."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store(folder)
-        agents = list(map(_report, fill(store, 4, different=True, running=RUNNING, waits=WAITING * is_waiting)))
+        agents = list(
+            map(AgentReport.to_json, fill(store, 4, different=True, running=RUNNING, waits=WAITING * is_waiting))
+        )
         store.close()
         processes = multiprocessing.get_context("fork")
         barrier = processes.Barrier(LAUNCHES, timeout=60)
         with ProcessPoolExecutor(LAUNCHES, processes, initializer=_begin, initargs=(barrier, folder, agents)) as pool:
             return list(pool.map(_launch, range(LAUNCHES)))
-
-
-def _report(agent: AgentStatus) -> dict[str, Any]:
-    """What the agent reports."""
-    return {
-        "name": agent.name,
-        "capacity": {"millicpus": agent.millicpus, "memory": agent.memory, "cpu_ids": agent.cpu_ids},
-        "engine": {"swarm": {"state": "active", "cluster_id": agent.swarm}},
-        "networks": [{"subnets": agent.subnets}],
-        "ports": agent.ports,
-        "containers": [container.data for container in agent.containers],
-    }
 
 
 def _begin(*shared: Any) -> None:

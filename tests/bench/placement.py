@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collections"))
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import MULTI_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Gpu, Resources
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport, Capacity
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import Demand, PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import (
     Placement,
@@ -37,18 +37,19 @@ DEMANDS = {
 }
 
 
-def cluster() -> tuple[list[AgentStatus], dict[str, list[Resources]]]:
+def cluster() -> tuple[list[AgentReport], dict[str, list[Resources]]]:
     """Agents of 64 CPUs and 8 GPUs each, and what 5,000 sessions of one to eight containers hold of them."""
     chance = random.Random(1)
     agents = [
-        AgentStatus(
+        AgentReport(
             "agent%05d" % number,
-            millicpus=64_000,
-            memory=512 * GIB,
-            gpus=tuple(Gpu("GPU-%05d-%d" % (number, device), 4.0) for device in range(8)),
-            cpu_ids=tuple(range(64)),
-            swarm="swarm",
-        )
+            capacity=Capacity(
+                64_000,
+                512 * GIB,
+                tuple(Gpu("GPU-%05d-%d" % (number, device), 4.0) for device in range(8)),
+                tuple(range(64)),
+            ),
+        ).in_swarm("swarm")
         for number in range(AGENTS)
     ]
     booked: dict[str, list[Resources]] = {agent.name: [] for agent in agents}
@@ -60,7 +61,7 @@ def cluster() -> tuple[list[AgentStatus], dict[str, list[Resources]]]:
     return agents, booked
 
 
-def measure(demand: Demand, agents: list[AgentStatus], booked: dict[str, list[Resources]]) -> tuple[float, str]:
+def measure(demand: Demand, agents: list[AgentReport], booked: dict[str, list[Resources]]) -> tuple[float, str]:
     """Seconds of CPU (it waits for nothing) from reports and bookings to the answer, and the answer in short."""
     begun = time.process_time()
     free = {agent.name: free_of(agent, booked[agent.name]) for agent in agents}

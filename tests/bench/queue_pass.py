@@ -24,7 +24,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.session_reco
 from ansible_collections.cluster.compute.plugins.module_utils._head.snapshot import Context
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.addresses import choose_subnet
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import Placement, free_of
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.plan import PlanInputs, build_plan
@@ -56,7 +56,7 @@ def fill(
     running: int = RUNNING,
     waits: int = WAITING,
     names: Sequence[str] = NAMES,
-) -> tuple[AgentStatus, ...]:
+) -> tuple[AgentReport, ...]:
     """The agents, each with sessions that hold six of its eight CPUs, and a queue."""
     agents = {name: agent(name, cpus=8, memory=64 * GIB) for name in names}
     subnets: list[str] = []

@@ -18,16 +18,23 @@ from ansible.parsing.dataloader import DataLoader
 from played import Answer
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import step_of
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.call import Call
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.conductor import Play
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.transfer_watch import TERMINAL
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Reports
 
 # By module: an answer, answers one after the other of which the last one repeats, or a function of host and options.
 # These say where a step works.
 _OF_PLACE = ("docker_host", "timeout", "state_dir")
 
 Script = Mapping[str, Answer | list[Answer] | Callable[[str, Json], Answer]]
+
+
+def reports_of(documents: Sequence[Json]) -> Reports:
+    """The reports of agents from their documents."""
+    return Reports(list(map(AgentReport.from_json, documents)))
 
 
 class Hosts:

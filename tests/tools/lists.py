@@ -29,7 +29,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.usage import
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
-    AgentStatus,
+    AgentReport,
+    GpuUse,
+    Measured,
     ObservedContainer,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.usage import AgentView, Amounts, Sample
@@ -44,7 +46,7 @@ NAMES = ("train", "sweep", "notebook", "evaluate", "preprocess")
 FEW = (("train", "alice", 6, 2, "4g", 1), ("notebook", "bob", 1, 1, "2g", 0), ("sweep-1", "carol", 2, 4, "8g", 0))
 
 
-def few_agents() -> list[AgentStatus]:
+def few_agents() -> list[AgentReport]:
     """Three agents, one of which has GPUs."""
     gpus = [f"GPU-{number}" for number in range(8)]
     return [
@@ -54,7 +56,7 @@ def few_agents() -> list[AgentStatus]:
     ]
 
 
-def many_agents() -> list[AgentStatus]:
+def many_agents() -> list[AgentReport]:
     """Room for 280 small sessions on twenty agents."""
     return [agent(f"node{number:02}", cpus=32, memory=128 * GIB) for number in range(1, 21)]
 
@@ -68,7 +70,7 @@ def many(count: int) -> list[tuple[Any, ...]]:
 
 
 def listed(
-    folder: Path, agents: Sequence[AgentStatus], sessions: Sequence[tuple[Any, ...]], **variables: Any
+    folder: Path, agents: Sequence[AgentReport], sessions: Sequence[tuple[Any, ...]], **variables: Any
 ) -> SessionList:
     """The list after each session has been launched; those without room wait. ``variables`` are of all requests."""
     store = Store(str(folder / "state"))
@@ -94,7 +96,7 @@ def listed(
     return document
 
 
-def _document(store: Store, agents: Sequence[AgentStatus]) -> SessionList:
+def _document(store: Store, agents: Sequence[AgentReport]) -> SessionList:
     rows = store.select(None, None, ended=True)
     turn = {identity: number for number, identity in enumerate(turns_of(store, agents, RULES, NOW), start=1)}
     sessions = [
@@ -133,16 +135,12 @@ def history(agents: Sequence[AgentView]) -> list[Sample]:
     return taken
 
 
-def _measured(host: AgentStatus) -> AgentStatus:
+def _measured(host: AgentReport) -> AgentReport:
     """The agent, on which each container uses a third of its resources, and each GPU computes two fifths of the time."""
-    gpus = tuple({"id": gpu.id, "percent": 40, "memory": GIB, "capacity": 80 * GIB} for gpu in host.gpus)
+    gpus = tuple(GpuUse(gpu.id, 40, GIB, 80 * GIB) for gpu in host.capacity.gpus)
 
     def with_use(container: ObservedContainer) -> ObservedContainer:
-        use = {
-            "millicpus": container.resources.millicpus // 3,
-            "memory": container.resources.memory // 3,
-            "gpus": use_of_gpu(container.resources.to_json()["gpus"], gpus),
-        }
-        return replace(container, data={**container.data, "measured": use})
+        own = container.resources
+        return replace(container, measured=Measured(own.millicpus // 3, own.memory // 3, use_of_gpu(own.gpus, gpus)))
 
     return replace(host, containers=tuple(with_use(one) for one in host.containers), gpu_use=gpus)

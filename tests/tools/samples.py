@@ -22,8 +22,14 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Container, Gpu, Plan, Port
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
-    AgentStatus,
+    AgentReport,
+    AppState,
+    Capacity,
+    EngineNetwork,
+    EngineState,
+    ImageState,
     ObservedContainer,
+    SwarmPlace,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.addresses import choose_subnet
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import (
@@ -47,15 +53,17 @@ PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGtra2tra2tra2tra2tra2tra2tra2
 LAUNCH = "0b7f5a3e-58a1-4f0b-9f35-6a4f2d8f3a10"
 
 
-def agent(name: str = "a", cpus: float = 4, memory: int = 16 * GIB, **fields: Any) -> AgentStatus:
-    """An agent of one Swarm, big enough for a few small containers."""
-    fields.setdefault("swarm", "swarm1")
-    fields.setdefault("cpu_ids", tuple(range(int(cpus))))
+def agent(name: str = "a", cpus: float = 4, memory: int = 16 * GIB, **fields: Any) -> AgentReport:
+    """An agent of one Swarm, big enough for a few small containers. Parts of ``place`` and ``image_architecture`` are fields here."""
+    own = {key: fields.pop(key) for key in ("node_id", "manager", "managers", "state") if key in fields}
+    place = SwarmPlace(**{"state": "active", **own}, cluster_id=fields.pop("swarm", "swarm1"))
     gpus = tuple(gpu if isinstance(gpu, Gpu) else Gpu(gpu) for gpu in fields.pop("gpus", ()))
-    return AgentStatus(name, int(cpus * 1000), memory, gpus=gpus, **fields)
+    capacity = Capacity(int(cpus * 1000), memory, gpus, fields.pop("cpu_ids", tuple(range(int(cpus)))))
+    image = ImageState(architecture=fields.pop("image_architecture", ""))
+    return AgentReport(name, capacity=capacity, engine=EngineState(swarm=place), image=image, **fields)
 
 
-def frees(*agents: AgentStatus) -> dict[str, FreeCapacity]:
+def frees(*agents: AgentReport) -> dict[str, FreeCapacity]:
     """The free capacity of agents that hold nothing."""
     return {empty.name: free_of(empty, []) for empty in agents}
 
@@ -65,7 +73,7 @@ def request(**variables: Any) -> Request:
     return check_request({"name": "train", "owner": "alice", "image": "reference", **variables})
 
 
-def context(*agents: AgentStatus, now: float = 1000.0, holder: Holder | None = None, **fields: Any) -> Context:
+def context(*agents: AgentReport, now: float = 1000.0, holder: Holder | None = None, **fields: Any) -> Context:
     """The context of a decision of alice at the time ``now``."""
     asking = holder or Holder(host="controller", user="alice", pid=42, start="1")
     return Context(agents=tuple(agents), holder=asking, now=now, **fields)
@@ -106,36 +114,47 @@ def decision(outcome: str, made: Plan | None = None, row: Json | None = None, **
 
 def observed(container: Container, session: str, state: str = "running", created: float = 500.0) -> ObservedContainer:
     """What an engine reports of a container of a plan."""
-    return ObservedContainer.from_json(
-        {
-            "id": container.id,
-            "session": session,
-            "hostname": container.hostname,
-            "rank": container.rank,
-            "launch": container.labels[label.LAUNCH],
-            "spec": container.labels[label.SPEC],
-            "state": state,
-            "exit_code": 0 if state == "running" else 137,
-            "oom_killed": False,
-            "created": created,
-            "address": container.address,
-            "resources": container.resources.to_json(),
-            "ports": [port.host_port for port in container.ports],
-            "labels": dict(container.labels),
-        }
+    return ObservedContainer(
+        id=container.id,
+        session=session,
+        hostname=container.hostname,
+        rank=container.rank,
+        launch=container.labels[label.LAUNCH],
+        spec=container.labels[label.SPEC],
+        state=state,
+        exit_code=0 if state == "running" else 137,
+        created=created,
+        address=container.address,
+        resources=container.resources,
+        ports=tuple(port.host_port for port in container.ports),
+        labels=dict(container.labels),
     )
 
 
+def seen_with(container: ObservedContainer, **parts: Any) -> ObservedContainer:
+    """The container with other parts of its document."""
+    return ObservedContainer.from_json({**container.to_json(), **parts})
+
+
+def with_capacity(one: AgentReport, **amounts: Any) -> AgentReport:
+    """The agent with other amounts."""
+    return replace(one, capacity=replace(one.capacity, **amounts))
+
+
+def with_place(one: AgentReport, **place: Any) -> AgentReport:
+    """The agent at another place in a Swarm."""
+    return replace(one, engine=replace(one.engine, swarm=replace(one.engine.swarm, **place)))
+
+
 def carried_out(
-    agents: Iterable[AgentStatus], *plans: Plan, states: Mapping[str, str] | None = None
-) -> tuple[AgentStatus, ...]:
+    agents: Iterable[AgentReport], *plans: Plan, states: Mapping[str, str] | None = None
+) -> tuple[AgentReport, ...]:
     """The agents with the plans' containers on them; ``states`` by hostname, and ``gone`` for a removed container."""
     return tuple(_with_plans(bare, plans, states or {}) for bare in agents)
 
 
-def _with_plans(bare: AgentStatus, plans: Iterable[Plan], states: Mapping[str, str]) -> AgentStatus:
-    found, ports = list(bare.containers), list(bare.ports)
-    subnets, networks = list(bare.subnets), list(bare.network_sessions)
+def _with_plans(bare: AgentReport, plans: Iterable[Plan], states: Mapping[str, str]) -> AgentReport:
+    found, ports, networks = list(bare.containers), list(bare.ports), list(bare.networks)
     for made in plans:
         present = [container for container in made.on(bare.name) if states.get(container.hostname) != "gone"]
         for container in present:
@@ -143,27 +162,17 @@ def _with_plans(bare: AgentStatus, plans: Iterable[Plan], states: Mapping[str, s
             found.append(observed(container, made.session.id, state))
             ports += [port.host_port for port in container.ports if state == "running"]
         if bare.name in made.agents:
-            subnets.append(made.network.subnet)
-            networks.append(made.session.id)
-    return replace(
-        bare,
-        containers=tuple(found),
-        subnets=tuple(subnets),
-        network_sessions=tuple(networks),
-        ports=tuple(ports),
-    )
+            networks.append(EngineNetwork(subnets=(made.network.subnet,), session=made.session.id))
+    return replace(bare, containers=tuple(found), networks=tuple(networks), ports=tuple(ports))
 
 
-def with_apps(agents: Iterable[AgentStatus], *apps: Json) -> tuple[AgentStatus, ...]:
+def with_apps(agents: Iterable[AgentReport], *apps: Json) -> tuple[AgentReport, ...]:
     """The agents, of which each main1 reports these apps."""
+    found = tuple(AppState.from_json(app) for app in apps)
 
-    def changed(container: ObservedContainer) -> ObservedContainer:
-        return replace(container, data={**container.data, "apps": list(apps)})
-
-    def of(bare: AgentStatus) -> AgentStatus:
-        return replace(
-            bare, containers=tuple(changed(one) if one.hostname == "main1" else one for one in bare.containers)
-        )
+    def of(bare: AgentReport) -> AgentReport:
+        changed = (replace(one, apps=found) if one.hostname == "main1" else one for one in bare.containers)
+        return replace(bare, containers=tuple(changed))
 
     return tuple(of(bare) for bare in agents)
 

@@ -20,7 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label, states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import Policy, QueueRules
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 
@@ -33,7 +33,7 @@ def memory_store() -> Iterator[Store]:
         yield store
 
 
-def running(store: Store, asked: Request, *agents: AgentStatus, now: float = 1000.0) -> Plan:
+def running(store: Store, asked: Request, *agents: AgentReport, now: float = 1000.0) -> Plan:
     """The plan of a session that is launched now and RUNNING in the store."""
     decision = launch(store, asked, context(*agents, now=now))
     assert decision.outcome == "placed"
@@ -48,7 +48,7 @@ def row_of(store: Store, name: str = "train", owner: str = "alice") -> SessionRe
     return row
 
 
-def turns_of(store: Store, agents: Sequence[AgentStatus], rules: QueueRules, now: float) -> list[str]:
+def turns_of(store: Store, agents: Sequence[AgentReport], rules: QueueRules, now: float) -> list[str]:
     """The IDs of the sessions that wait, first to last."""
     return turns(store.snapshot(context(*agents, now=now, policy=Policy(rules=rules))))
 

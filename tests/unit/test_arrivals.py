@@ -24,7 +24,7 @@ READERS = {
     ("json", "load"),
     ("json", "loads"),
     ("Plan", "from_json"),
-    ("AgentStatus", "from_json"),
+    ("AgentReport", "from_json"),
     ("Session", "from_json"),
     ("SessionDocument", "from_json"),
 }
@@ -36,7 +36,6 @@ OWN = {
     "plugin_utils/_hosts/notification_sender.py": "standard input from the action",
     "plugin_utils/_client/registry_login.py": "the configuration of the user's Docker client",
     "plugin_utils/_hosts/worker_client.py": "a result, which the action passes on to validation.result, as that of a module",
-    "plugin_utils/_session/reports.py": "reports, after validation.report has checked each",
     "plugin_utils/_hosts/trace.py": "notes of this run",
 }
 

@@ -14,10 +14,9 @@ import os
 import re
 from typing import Callable, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
-from .._shared.codec import Json
 from .._shared.constants import MIG_DEVICE, ROCE_V2
 from .._shared.documents.plan import Gpu
-from .._shared.documents.report import GpuSharing, RdmaPort
+from .._shared.documents.report import GpuSharing, GpuUse, RdmaPort
 from .._shared.paths import read
 from .engine.device_nodes import amd_gpus, gid_of, mps_fault
 from .host import own_addresses
@@ -100,33 +99,30 @@ _PATIENCE = 10
 _MIB = 1 << 20
 
 
-def gpu_use() -> List[Json]:
+def gpu_use() -> List[GpuUse]:
     """The use of each device; empty without devices, or without the program of their driver."""
     answer = output_of(f"--query-gpu={_COLUMNS}", "--format=csv,noheader,nounits", patience=_PATIENCE)
     return parse_gpu_use(answer) + amd_use(amd_gpus())
 
 
-def use_of_gpu(devices: Sequence[Json], use: Sequence[Json]) -> List[Json]:
-    """The use of the devices of a container, each with C(id). A device that nothing measures, as one of MIG, is left out."""
-    own = {device["id"] for device in devices}
-    return [one for one in use if one["id"] in own]
+def use_of_gpu(devices: Sequence[Gpu], use: Sequence[GpuUse]) -> Tuple[GpuUse, ...]:
+    """The use of the devices of a container. A device that nothing measures, as one of MIG, is left out."""
+    own = {device.id for device in devices}
+    return tuple(one for one in use if one.id in own)
 
 
-def amd_use(nodes: Mapping[str, str], sys: str = "/sys") -> List[Json]:
+def amd_use(nodes: Mapping[str, str], sys: str = "/sys") -> List[GpuUse]:
     """The use of AMD's devices by name, whose nodes are given: https://docs.kernel.org/gpu/amdgpu/thermal.html"""
     folders = {name: f"{sys}/class/drm/{os.path.basename(node)}/device/" for name, node in nodes.items()}
-    files = {"percent": "gpu_busy_percent", "memory": "mem_info_vram_used", "capacity": "mem_info_vram_total"}
-    return [
-        {"id": name, **{key: _number(read(folder + file).strip()) for key, file in files.items()}}
-        for name, folder in folders.items()
-    ]
+    files = ("gpu_busy_percent", "mem_info_vram_used", "mem_info_vram_total")
+    return [GpuUse(name, *(_number(read(folder + file).strip()) for file in files)) for name, folder in folders.items()]
 
 
-def parse_gpu_use(text: str) -> List[Json]:
+def parse_gpu_use(text: str) -> List[GpuUse]:
     """The devices in the program's output. A device that does not report an amount has None."""
     rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines()]
     return [
-        {"id": row[0], "percent": _number(row[1]), "memory": _bytes(row[2]), "capacity": _bytes(row[3])}
+        GpuUse(row[0], _number(row[1]), _bytes(row[2]), _bytes(row[3]))
         for row in rows
         if len(row) == len(_COLUMNS.split(","))
     ]

@@ -178,7 +178,7 @@ def _network(networks: Sequence[Json], address: str, session_guard: str, agent: 
 
 
 def _subnets(networks: Iterable[Json]) -> Tuple[str, ...]:
-    return tuple(subnet for network in networks for subnet in network_entry(network)["subnets"])
+    return tuple(subnet for network in networks for subnet in network_entry(network).subnets)
 
 
 def _storage(info: Json) -> str:

@@ -9,13 +9,14 @@ import os
 import re
 import subprocess
 import time
-from typing import Any, Collection, List, Mapping, Optional, Sequence
+from typing import Collection, List, Mapping, Optional, Sequence
 
 from .._shared.codec import Json
+from .._shared.documents.report import AgentReport, OverlayGuard
 from .host import has_systemd
 
 MISSING, PRESENT = "missing", "present"
-NOT_SEEN: Json = {"state": "", "port": 0}
+NOT_SEEN = OverlayGuard()
 _SHOW = ("iptables", "--wait", "2", "--table", "mangle", "-S")
 _JUMP = re.compile(r"^-A (INPUT|FORWARD) -p udp .*--dport (\d+) -j CLUSTER-COMPUTE$", re.MULTILINE)
 _SENDERS = re.compile(r"^-A CLUSTER-COMPUTE-SENDERS -j DROP$", re.MULTILINE)
@@ -28,7 +29,7 @@ _RECORD = "/run/cluster-compute-overlay-guard"
 _FRESH = 300
 
 
-def overlay_guard(fabric: str) -> Json:
+def overlay_guard(fabric: str) -> OverlayGuard:
     """The state, ``present``, ``missing``, or an empty text where this user cannot see it, and the UDP port of the rules.
 
     Those of an agent with an interface for a fabric are also for what comes from containers in the Ethernet segment.
@@ -46,7 +47,7 @@ def session_guard(info: Json) -> str:
         return ""
     shown = _shown()
     if shown is None:
-        return str(_recorded("")["state"])
+        return _recorded("").state
     return PRESENT if set(_DIRECT.findall(shown)) == {"FORWARD", "OUTPUT"} else MISSING
 
 
@@ -60,42 +61,38 @@ def _shown() -> Optional[str]:
     return shown.stdout.decode("utf-8", "replace") if shown.returncode == 0 else None
 
 
-def _installed(shown: str, fabric: str) -> Json:
+def _installed(shown: str, fabric: str) -> OverlayGuard:
     """The rules among all of the table: traffic of both chains to one port is led to rules that drop it."""
     jumps = set(_JUMP.findall(shown))
     ports = [int(port) for chain, port in jumps if chain == "INPUT" and ("FORWARD", port) in jumps]
     if not ports or not _DROP.search(shown) or (fabric and not _SENDERS.search(shown)):
-        return {"state": MISSING, "port": 0}
-    return {"state": PRESENT, "port": ports[0]}
+        return OverlayGuard(MISSING)
+    return OverlayGuard(PRESENT, ports[0])
 
 
-def _recorded(fabric: str) -> Json:
+def _recorded(fabric: str) -> OverlayGuard:
     """The record of the last look, for others than root. Without systemd no timer looks again, so an old record shows nothing."""
     try:
         with open(_RECORD, encoding="ascii") as file:
             age, (port, *kinds) = time.time() - os.fstat(file.fileno()).st_mtime, file.read(16).split()
-        found = {"state": PRESENT, "port": int(port)}
+        found = OverlayGuard(PRESENT, int(port))
     except (OSError, ValueError):
-        return {"state": MISSING, "port": 0}
+        return OverlayGuard(MISSING)
     if fabric and "fabric" not in kinds:
-        return {"state": MISSING, "port": 0}
+        return OverlayGuard(MISSING)
     if age < _FRESH:
         return found
-    return {"state": MISSING, "port": 0} if has_systemd() else NOT_SEEN
+    return OverlayGuard(MISSING) if has_systemd() else NOT_SEEN
 
 
-def unguarded(reports: Sequence[Json], names: Collection[str]) -> List[str]:
+def unguarded(agents: Sequence[AgentReport], names: Collection[str]) -> List[str]:
     """The agents among these without the rules, or with those for another port than their Swarm's, which only managers report."""
-    swarms = {report["name"]: (report.get("engine") or {}).get("swarm") or {} for report in reports}
-    ports = {swarm.get("node_id"): swarm.get("data_path_port") for swarm in swarms.values()}
-    return [
-        report["name"]
-        for report in reports
-        if report["name"] in names and _lacks(report.get("overlay_guard") or NOT_SEEN, swarms[report["name"]], ports)
-    ]
+    swarms = [agent.engine.swarm for agent in agents]
+    ports = {swarm.node_id: swarm.data_path_port for swarm in swarms}
+    return [agent.name for agent in agents if agent.name in names and _is_open(agent, ports)]
 
 
-def _lacks(guard: Json, swarm: Json, ports: Mapping[Any, Any]) -> bool:
-    known = [ports.get(node) for node in (swarm.get("node_id"), *(swarm.get("managers") or ()))]
-    port = next((one for one in known if one), 0)
-    return bool(guard["state"] == MISSING or (guard["state"] == PRESENT and port and guard["port"] != port))
+def _is_open(agent: AgentReport, ports: Mapping[str, int]) -> bool:
+    guard, swarm = agent.overlay_guard, agent.engine.swarm
+    port = next((ports[node] for node in (swarm.node_id, *swarm.managers) if ports.get(node)), 0)
+    return guard.state == MISSING or (guard.state == PRESENT and port not in (0, guard.port))

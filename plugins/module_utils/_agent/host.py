@@ -19,10 +19,9 @@ from typing import Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 from .._shared import subprocess_call
 from .._shared.codec import Json
 from .._shared.constants import ALL_ADDRESSES, ALL_FAMILIES
-from .._shared.documents.report import Fabric, SwarmPlace
+from .._shared.documents.report import EngineLimits, Fabric, HostNetwork, SwarmPlace
 from .._shared.paths import read
 from .._worker.worker import client_pid
-from .engine.payloads import EngineLimits
 from .engine.reports import session_of, swarm_place
 
 NOFILE = 1048576
@@ -163,7 +162,7 @@ def is_gone(address: str) -> bool:
     return bool(address) and ":" not in address and not address.startswith("127.") and address not in own_addresses()
 
 
-def host_network(wanted: List[str], info: Json) -> Json:
+def host_network(wanted: List[str], info: Json) -> HostNetwork:
     """The address for other hosts, with its interface, and why sessions cannot use the network of this host."""
     address = own_address(wanted)
     interface = next((name for name, held in _interfaces() if held == address), "")
@@ -173,11 +172,7 @@ def host_network(wanted: List[str], info: Json) -> Json:
         if any(f"name={one}" in text for text in info.get("SecurityOptions") or ())
     ]
     reason = f"has an engine with {unable[0]}, which keeps containers off its network," if unable else ""
-    return {
-        "address": address,
-        "interface": interface,
-        "reason": reason or ("" if interface else "has no IPv4 address"),
-    }
+    return HostNetwork(address, interface, reason or ("" if interface else HostNetwork.reason))
 
 
 def fabric(interface: str, networks: Iterable[Json], sys: str = "/sys") -> Fabric:
@@ -185,7 +180,7 @@ def fabric(interface: str, networks: Iterable[Json], sys: str = "/sys") -> Fabri
     others = [one for one in networks if not session_of(one)]
     users = [one["Name"] for one in others if (one.get("Options") or {}).get("parent", "") == interface]
     if not interface:
-        reason = "has no agent_fabric"
+        reason = Fabric.reason
     elif not re.fullmatch("[A-Za-z0-9_.-]{1,15}", interface) or not os.path.isdir(f"{sys}/class/net/{interface}"):
         reason = f"has no interface {interface}, its agent_fabric,"
     elif read(f"{sys}/class/net/{interface}/carrier").strip() != "1":

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Collection, Dict, Sequence
 
 from .._shared.codec import Json
+from .._shared.documents.report import Measured
 from .._shared.errors import ConflictError, EngineError
 from .._shared.parallel import run_all
 from .._shared.paths import read
@@ -82,8 +83,8 @@ PAUSE = 0.5
 
 def measure_containers(
     engine: Engine, engine_ids: Sequence[str], groups: Groups, pause: float = PAUSE
-) -> Dict[str, Json]:
-    """``millicpus`` and ``memory`` of containers by ID in the engine, without those that have ended or that nothing can measure."""
+) -> Dict[str, Measured]:
+    """What containers use of CPUs and memory, by ID in the engine, without those that have ended or that nothing can measure."""
     if not engine_ids:
         return {}
     before = _readings(engine, engine_ids, groups)
@@ -92,10 +93,10 @@ def measure_containers(
     return {identity: use(before[identity], reading) for identity, reading in after.items()}
 
 
-def use(before: Reading, after: Reading) -> Json:
+def use(before: Reading, after: Reading) -> Measured:
     seconds = after.moment - before.moment
     millicpus = round((after.cpu - before.cpu) / seconds / 1e6) if seconds > 0 else 0
-    return {"millicpus": max(0, millicpus), "memory": after.memory}
+    return Measured(max(0, millicpus), after.memory)
 
 
 def _readings(engine: Engine, engine_ids: Sequence[str], groups: Groups) -> Dict[str, Reading]:

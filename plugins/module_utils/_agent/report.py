@@ -12,7 +12,16 @@ from typing import Any, Callable, Collection, Dict, List, Sequence, Tuple, TypeV
 from .._shared import label
 from .._shared.codec import Json
 from .._shared.documents.plan import Gpu
-from .._shared.documents.report import GpuSharing, SwarmPlace
+from .._shared.documents.report import (
+    AgentReport,
+    BatchState,
+    Capacity,
+    EngineState,
+    GpuSharing,
+    GpuUse,
+    ObservedContainer,
+    Runtime,
+)
 from .._shared.errors import ConflictError, EngineError, InputError, LibraryError
 from .._shared.exits import WAITING
 from .._shared.parallel import run_all
@@ -21,14 +30,13 @@ from .._shared.units import parse_bytes, parse_cpus
 from . import guard, host
 from .devices import MIG, NO_LIMIT, all_gpus, divided, gpu_use, rdma_ports, use_of_gpu
 from .engine.apps import read_statuses
-from .engine.batch import parse_exit, read_state
+from .engine.batch import read_state
 from .engine.client import Engine, LateError, UnreachableError, container_entries, waits_for_secrets
 from .engine.control_groups import enforced
 from .engine.data_folders import folders_of, silent_folders
 from .engine.device_nodes import MPS_DIRECTORY
 from .engine.reports import (
     architecture,
-    engine_entry,
     engine_identity,
     engine_name,
     has_apps,
@@ -76,210 +84,202 @@ class Overrides:
             reserved_memory=parse_bytes(options.get("reserved_memory") or 0, "reserved_memory"),
         )
 
-    def capacity(self, info: Json, found_gpus: Sequence[str]) -> Json:
+    def capacity(self, info: Json, found_gpus: Sequence[str]) -> Capacity:
         """The engine's own amounts with the overrides, without the reserved amounts."""
         count = int(info.get("NCPU") or 0)
         millicpus = count * 1000 if self.millicpus is None else self.millicpus
         memory = int(info.get("MemTotal") or 0) if self.memory is None else self.memory
         gpus = [Gpu(identity) for identity in found_gpus] if self.gpus is None else self.gpus
-        return {
-            "millicpus": max(0, millicpus - self.reserved_millicpus),
-            "memory": max(0, memory - self.reserved_memory),
-            "gpus": [gpu.to_json() for gpu in gpus],
-            "cpu_ids": host.cpu_ids(count),
-        }
+        return Capacity(
+            millicpus=max(0, millicpus - self.reserved_millicpus),
+            memory=max(0, memory - self.reserved_memory),
+            gpus=tuple(gpus),
+            cpu_ids=tuple(host.cpu_ids(count)),
+        )
 
 
-def build_report(options: Json) -> Json:
+def build_report(options: Json) -> AgentReport:
     """The complete report; an engine that does not answer is a report that says so."""
     overrides = Overrides.from_options(options)
     found = _host_report(options)
     try:
         engine = Engine(options["docker_host"], options["timeout"], options["name"])
-        return {**found, **_engine_report(engine, options, overrides)}
+        return replace(found, **_engine_report(engine, options, overrides))
     except (EngineError, LibraryError) as error:
-        return {**found, "reachable": False, "reason": error.message, "may_return": isinstance(error, LateError)}
+        return replace(found, reachable=False, reason=error.message, may_return=isinstance(error, LateError))
 
 
-def warnings_of(found: Json) -> List[str]:
+def warnings_of(found: AgentReport) -> List[str]:
     """Return what a report leaves out, for people."""
-    name = found["name"]
     return [
-        *[_IGNORED % (name, each["engine_name"], each["label"]) for each in found["ignored_containers"]],
-        *[unresponsive_mount(folder, name) for folder in found["silent_folders"]],
+        *[_IGNORED % (found.name, each.engine_name, each.label) for each in found.ignored_containers],
+        *[unresponsive_mount(folder, found.name) for folder in found.silent_folders],
     ]
 
 
-def _host_report(options: Json) -> Json:
-    """Return what does not depend on the engine, with all keys that the engine's answers replace."""
-    return {
-        "name": options["name"],
-        "reachable": True,
-        "reason": "",
-        "may_return": True,
-        "group": ",".join(dict.fromkeys(options["group"])),
-        "schedulable": options["schedulable"],
-        "architecture": os.uname().machine,
-        "publish": options["publish"] or host.all_addresses(options["address"]),
-        "address": options["address"],
-        "capacity": {"millicpus": 0, "memory": 0, "gpus": [], "cpu_ids": []},
-        "engine": engine_entry({}, "", SwarmPlace()),
-        "limits": {"nofile": 0, "memlock": 0},
-        "paths": host.existing_paths(options["paths"]),
-        "image": image_entry(options["image"], None),
-        "runtime": {"volume": "", "present": False},
-        "kernel": {},
-        "mtu": host.underlay_mtu([options["address"]]) or 1500,
-        "routes": host.routes(),
-        "needed_addresses": host.needed_addresses(),
-        "overlay_guard": guard.NOT_SEEN,
-        "networks": [],
-        "ports": sorted(host.listening_ports()),
-        "names": [],
-        "containers": [],
-        "ignored_containers": [],
-        "silent_folders": [],
-        "gpu_use": [],
-        "gpu_health": [],
-        "gpu_sharing": GpuSharing(options["gpu_sharing"]).to_json(),
-        "rdma_ports": [port.to_json() for port in rdma_ports(options["fabric"])],
-        "fabric": host.fabric(options["fabric"], ()).to_json(),
-        "host_network": host.host_network([options["address"]], {}),
-    }
+def _host_report(options: Json) -> AgentReport:
+    """Return what does not depend on the engine, whose answers replace some of it."""
+    return AgentReport(
+        name=options["name"],
+        group=",".join(dict.fromkeys(options["group"])),
+        schedulable=options["schedulable"],
+        architecture=os.uname().machine,
+        publish=options["publish"] or host.all_addresses(options["address"]),
+        address=options["address"],
+        paths=host.existing_paths(options["paths"]),
+        image=image_entry(options["image"], None),
+        mtu=host.underlay_mtu([options["address"]]) or AgentReport.mtu,
+        routes=tuple(host.routes()),
+        needed_addresses=tuple(host.needed_addresses()),
+        ports=tuple(sorted(host.listening_ports())),
+        gpu_sharing=GpuSharing(options["gpu_sharing"]),
+        rdma_ports=tuple(rdma_ports(options["fabric"])),
+        fabric=host.fabric(options["fabric"], ()),
+        host_network=host.host_network([options["address"]], {}),
+    )
 
 
-def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Json:
+def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Dict[str, Any]:
+    """The fields of the report that the engine answers."""
     info = engine.info()
     everyone = engine.containers(everyone=True)
     ours = [listed for listed in everyone if engine.is_own(listed) and not is_relay(listed)]
-    swarm = info.get("Swarm") or {}
-    joined = swarm.get("LocalNodeState") == "active"
-    limits = host.engine_limits(options["docker_host"])
     runtime = find_runtime(engine, options["runtime_edition"])
     silent, networks = silent_folders(ours), engine.networks(everyone=True)
-    answers: Json = {
-        "architecture": architecture(info.get("Architecture", "")),
-        **_capacity(info, overrides),
-        "engine": {
-            **engine_entry(info, engine.api(), host.swarm_of_engine(info)),
-            "identity": engine_identity(networks),
-        },
-        "limits": {"nofile": limits.nofile, "memlock": limits.memlock},
-        "image": image_entry(options["image"], engine.image(options["image"]) if options["image"] else None),
-        "runtime": {"volume": runtime, "present": bool(runtime)},
-        "kernel": host.kernel_limits(options["docker_host"]),
-        "networks": [network_entry(network) for network in networks],
-        "fabric": host.fabric(options["fabric"], networks).to_json(),
-        "host_network": host.host_network([swarm.get("NodeAddr", ""), options["address"]], info),
-        "ports": sorted(host.listening_ports().union(*(published(listed) for listed in everyone))),
-        "names": sorted(filter(None, {engine_name(listed) for listed in everyone if not is_member(listed)})),
-        "containers": _with_relays(observed(engine.with_one_deadline(), ours, options, silent), everyone),
-        "ignored_containers": ignored_entries(everyone),
-        "silent_folders": sorted(silent),
-        "overlay_guard": guard.overlay_guard(options["fabric"]) if joined else guard.NOT_SEEN,
-    }
-    if options["measure"]:
-        answers["gpu_use"] = gpu_use() if answers["capacity"]["gpus"] else []
-        answers["containers"] = measured_use(engine, answers["containers"], answers["gpu_use"])
-    mtu = host.underlay_mtu([swarm.get("NodeAddr", ""), options["address"]])
-    return {**answers, "mtu": mtu} if mtu else answers
-
-
-def _capacity(info: Json, overrides: Overrides) -> Json:
-    """Return what the agent has, with the parts of its GPUs and their health."""
-    capacity = overrides.capacity(info, all_gpus("nvidia" in (info.get("Runtimes") or {})))
-    gpus = [Gpu.from_json(gpu) for gpu in capacity["gpus"]]
-    seen = look([gpu.id for gpu in gpus])
-    is_declared = overrides.gpus is not None
-    parts, sharing = divided(gpus, overrides.sharing, overrides.mps_directory, is_declared, seen)
+    place, devices = host.swarm_of_engine(info), _devices(info, overrides, is_measured=options["measure"])
+    containers = _with_relays(observed(engine.with_one_deadline(), ours, options, silent), everyone)
+    mtu = host.underlay_mtu([place.address, options["address"]])
     return {
-        "capacity": {**capacity, "gpus": [gpu.to_json() for gpu in parts]},
-        "gpu_health": [gpu.to_json() for gpu in gpu_health([gpu.id for gpu in parts], seen)],
-        "gpu_sharing": sharing.to_json(),
+        **devices,
+        **({"mtu": mtu} if mtu else {}),
+        "architecture": architecture(info.get("Architecture", "")),
+        "engine": EngineState(
+            version=info.get("ServerVersion", ""),
+            api=engine.api(),
+            rootless="name=rootless" in (info.get("SecurityOptions") or []),
+            swarm=place,
+            identity=engine_identity(networks),
+        ),
+        "limits": host.engine_limits(options["docker_host"]),
+        "image": image_entry(options["image"], engine.image(options["image"]) if options["image"] else None),
+        "runtime": Runtime(runtime, bool(runtime)),
+        "kernel": host.kernel_limits(options["docker_host"]),
+        "networks": tuple(map(network_entry, networks)),
+        "fabric": host.fabric(options["fabric"], networks),
+        "host_network": host.host_network([place.address, options["address"]], info),
+        "ports": tuple(sorted(host.listening_ports().union(*map(published, everyone)))),
+        "names": tuple(sorted(filter(None, {engine_name(listed) for listed in everyone if not is_member(listed)}))),
+        "containers": measured_use(engine, containers, devices["gpu_use"]) if options["measure"] else containers,
+        "ignored_containers": tuple(ignored_entries(everyone)),
+        "silent_folders": tuple(sorted(silent)),
+        "overlay_guard": guard.overlay_guard(options["fabric"]) if place.state == "active" else guard.NOT_SEEN,
     }
 
 
-def observed(engine: Engine, ours: Sequence[Json], options: Json, silent: Collection[str]) -> List[Json]:
+def _devices(info: Json, overrides: Overrides, *, is_measured: bool) -> Dict[str, Any]:
+    """Return what the agent has, with the parts of its GPUs, their health and their use."""
+    capacity = overrides.capacity(info, all_gpus("nvidia" in (info.get("Runtimes") or {})))
+    seen = look([gpu.id for gpu in capacity.gpus])
+    is_declared = overrides.gpus is not None
+    parts, sharing = divided(capacity.gpus, overrides.sharing, overrides.mps_directory, is_declared, seen)
+    return {
+        "capacity": replace(capacity, gpus=tuple(parts)),
+        "gpu_health": tuple(gpu_health([gpu.id for gpu in parts], seen)),
+        "gpu_sharing": sharing,
+        "gpu_use": tuple(gpu_use()) if is_measured and parts else (),
+    }
+
+
+def observed(engine: Engine, ours: Sequence[Json], options: Json, silent: Collection[str]) -> List[ObservedContainer]:
     """The containers of sessions, with the state of their command and of their apps.
 
     No file is read of a container that mounts a folder of a lost file server: the engine would wait for it.
     """
     waiting = {listed["Id"]: sorted(folders_of(listed).intersection(silent)) for listed in ours}
 
-    def complete(entry: Json) -> Json:
-        if waiting[entry["engine_id"]]:
-            return unread(entry, unresponsive_mount(waiting[entry["engine_id"]][0], engine.agent))
+    def complete(entry: ObservedContainer) -> ObservedContainer:
+        if waiting[entry.engine_id]:
+            return unread(entry, unresponsive_mount(waiting[entry.engine_id][0], engine.agent))
         return with_apps(engine, with_batch(engine, with_wait(engine, entry)), options["measure"], options["apps_of"])
 
     entries = container_entries(engine, ours)
-    limits = enforced([one["engine_id"] for one in entries if one["state"] == "running"])
-    entries = [{**one, "enforced": limits[key]} if (key := one["engine_id"]) in limits else one for one in entries]
-    ranked = sorted(entries, key=lambda entry: (entry["session"], entry["rank"]))
+    limits = enforced([one.engine_id for one in entries if one.state == "running"])
+    entries = [replace(one, enforced=limits.get(one.engine_id)) for one in entries]
+    ranked = sorted(entries, key=lambda entry: (entry.session, entry.rank))
     return run_all(complete, ranked)
 
 
-def _with_relays(entries: Sequence[Json], everyone: Sequence[Json]) -> List[Json]:
+def _with_relays(entries: Sequence[ObservedContainer], everyone: Sequence[Json]) -> Tuple[ObservedContainer, ...]:
     relays = relays_by_session(everyone)
-    has_relays = [entry["id"] == entry["session"] and entry["session"] in relays for entry in entries]
-    return [{**one, "relays": relays[one["session"]]} if has else one for one, has in zip(entries, has_relays)]
+    has_relays = [entry.id == entry.session and entry.session in relays for entry in entries]
+    return tuple(
+        replace(one, relays=tuple(relays[one.session])) if has else one for one, has in zip(entries, has_relays)
+    )
 
 
-def measured_use(engine: Engine, entries: List[Json], gpus: Sequence[Json]) -> List[Json]:
-    running = [entry["engine_id"] for entry in entries if entry["state"] == "running"]
+def measured_use(
+    engine: Engine, entries: Sequence[ObservedContainer], gpus: Sequence[GpuUse]
+) -> Tuple[ObservedContainer, ...]:
+    running = [entry.engine_id for entry in entries if entry.state == "running"]
     found = measure_containers(engine, running, Groups(running))
-    used = [(entry, found.get(entry["engine_id"]), entry["resources"].get("gpus") or ()) for entry in entries]
-    return [
-        {**entry, "measured": amounts and {**amounts, "gpus": use_of_gpu(own, gpus)}} for entry, amounts, own in used
-    ]
+
+    def complete(entry: ObservedContainer) -> ObservedContainer:
+        used = found.get(entry.engine_id)
+        own = use_of_gpu(entry.resources.gpus, gpus)
+        return replace(entry, measured=replace(used, gpus=own)) if used else entry
+
+    return tuple(map(complete, entries))
 
 
-def with_wait(engine: Engine, entry: Json) -> Json:
+def with_wait(engine: Engine, entry: ObservedContainer) -> ObservedContainer:
     """The entry with the state ``waiting`` if the container runs, and has no sshd before its secrets have come.
 
     If the engine does not answer for a container, its listed state stays. With any other state, the head could restart or end the
     session because of a late answer.
     """
-    if entry["state"] != "running" or not entry["labels"].get(label.SECRETS):
+    if entry.state != "running" or not entry.label(label.SECRETS):
         return entry
     waits, _reason = _tried(waits_for_secrets, engine, entry)
-    return {**entry, "state": WAITING} if waits else entry
+    return replace(entry, state=WAITING) if waits else entry
 
 
-def with_batch(engine: Engine, entry: Json) -> Json:
+def with_batch(engine: Engine, entry: ObservedContainer) -> ObservedContainer:
     """The entry of a container that runs a command with the state of that command. An unreadable state does not fail the report."""
-    if not entry["labels"].get(label.BATCH):
+    if not entry.label(label.BATCH):
         return entry
     state, reason = _tried(read_state, engine, entry)
-    return {**entry, "batch": state} if state else unread(entry, reason)
+    return replace(entry, batch=state) if state else unread(entry, reason)
 
 
-def unread(entry: Json, reason: str) -> Json:
+def unread(entry: ObservedContainer, reason: str) -> ObservedContainer:
     """The entry of a container whose files cannot be read."""
-    if not entry["labels"].get(label.BATCH):
-        return entry
-    return {**entry, "batch": {**parse_exit(None), "begun": True, "reason": reason}}
+    return replace(entry, batch=BatchState(reason=reason)) if entry.label(label.BATCH) else entry
 
 
-def with_apps(engine: Engine, entry: Json, has_time: bool, apps_of: Collection[str] | None) -> Json:
+def with_apps(
+    engine: Engine, entry: ObservedContainer, has_time: bool, apps_of: Collection[str] | None
+) -> ObservedContainer:
     """The entry of a container that runs with the state of its apps. What cannot be read does not fail the report.
 
     Each file is a request, for which Docker Engine 20.10 starts a process. Apps that came after the launch are on main1, and in no
     label: only a report that has time looks for them.
     """
-    may_have = has_apps(entry["labels"]) or (has_time and entry["id"] == entry["session"])
-    is_asked = apps_of is None or entry["name"] in apps_of
-    if entry["state"] != "running" or not may_have or not is_asked:
+    may_have = has_apps(entry.labels) or (has_time and entry.id == entry.session)
+    is_asked = apps_of is None or entry.name in apps_of
+    if entry.state != "running" or not may_have or not is_asked:
         return entry
     found, _reason = _tried(read_statuses, engine, entry)
     # An app of the launch that is not among them was removed.
-    is_known = found or (found is not None and has_apps(entry["labels"]))
-    return {**entry, "apps": [one.to_json() for one in found or ()]} if is_known else entry
+    is_known = found or (found is not None and has_apps(entry.labels))
+    return replace(entry, apps=tuple(found or ())) if is_known else entry
 
 
-def _tried(read: Callable[[Engine, str, str, str], Found], engine: Engine, entry: Json) -> Tuple[Found | None, str]:
+def _tried(
+    read: Callable[[Engine, str, str, str], Found], engine: Engine, entry: ObservedContainer
+) -> Tuple[Found | None, str]:
     """Return what a function reads of a container, or why this container cannot be read."""
     try:
-        return read(engine, entry["engine_id"], entry["id"], entry["hostname"]), ""
+        return read(engine, entry.engine_id, entry.id, entry.hostname), ""
     except LateError as error:
         engine.check_answers()
         return None, error.message

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 from .._shared import label, states
 from .._shared.constants import HOST, MASTER_PORT, SSH_PORT
 from .._shared.documents.plan import Plan, Port, Resources
-from .._shared.documents.report import AgentStatus, ObservedContainer
+from .._shared.documents.report import AgentReport, ObservedContainer
 from .._shared.documents.topology import Member
 from .._shared.errors import ConflictError, InputError
 from .._shared.planning.addresses import NO_SUBNET, at_slots
@@ -30,7 +30,7 @@ from .usage import capacity_left
 _HAS_RUN = ("running", "waiting", "apart", "restarting", "paused", "exited", "dead")
 
 
-def adopted_rows(agents: Iterable[AgentStatus], known: Set[str]) -> List[SessionRecord]:
+def adopted_rows(agents: Iterable[AgentReport], known: Set[str]) -> List[SessionRecord]:
     """A row for every session that has run, is not ``known`` and has all labels that a plan needs; oldest first.
 
     A session whose containers have all stopped, because their host was restarted, is among them: it can be repaired or
@@ -48,7 +48,7 @@ def adopted_rows(agents: Iterable[AgentStatus], known: Set[str]) -> List[Session
             owner=container.label(label.OWNER),
             resource_group=container.label(label.GROUP),
             state=states.RUNNING,
-            created=float(container.data.get("created") or 0.0),
+            created=container.created,
         )
         for session, container in found.items()
     ]
@@ -66,7 +66,7 @@ def with_rebuilt_plan(snapshot: Snapshot, row: SessionRecord, request: Request) 
 def rebuilt_plan(
     row: SessionRecord,
     request: Request,
-    agents: Sequence[AgentStatus],
+    agents: Sequence[AgentReport],
     free: Mapping[str, FreeCapacity],
     plans: Sequence[Plan],
 ) -> Plan:
@@ -88,7 +88,7 @@ def rebuilt_plan(
         for member, agent in zip(request.members, placed_on)
     )
     first, main = example.label(label.FIRST), observed.get("main1")
-    ports = (main.ports if main else ()) or Allocation(plans, agents).ports(request, placed_on)
+    ports = (main.planned_ports if main else ()) or Allocation(plans, agents).ports(request, placed_on)
     inputs = PlanInputs(
         session_id=row.id,
         launch=example.label(label.LAUNCH),
@@ -111,7 +111,7 @@ def _network(
     placed_on: Sequence[str],
     slots: Sequence[Sequence[int]],
     ports: Tuple[Port, ...],
-    agents: Sequence[AgentStatus],
+    agents: Sequence[AgentReport],
 ) -> Dict[str, Any]:
     """The addresses and ports of a plan. On the network of the hosts, an agent that does not answer has no known address."""
     if request.network != HOST:
@@ -135,11 +135,7 @@ def _example(row: SessionRecord, request: Request, observed: Mapping[str, Observ
     The sizes may differ, because a running session can be resized. Labels keep the digest of the first request.
     """
     # Each change of the size gives the containers that it adds labels of their own.
-    example = max(
-        observed.values(),
-        key=lambda one: (float(one.data.get("created") or 0.0), int(one.data.get("rank") or 0)),
-        default=None,
-    )
+    example = max(observed.values(), key=lambda one: (one.created, one.rank), default=None)
     if example is None:
         raise ConflictError(
             f"Session {row.name} is known from its labels alone, and no agent that answers has a container of it: bring its "

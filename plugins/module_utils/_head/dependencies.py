@@ -13,7 +13,7 @@ from typing import List, Mapping, Sequence, Set, Tuple
 
 from .._shared import states
 from .._shared.constants import RESTART_ALL
-from .._shared.documents.report import AgentStatus
+from .._shared.documents.report import AgentReport
 from .._shared.errors import InputError
 from .._shared.exits import UP
 from .._shared.planning.batch_result import FAILURE, SUCCESS
@@ -47,7 +47,7 @@ def awaited(
     row: SessionRecord,
     request: Request,
     others: Mapping[str, SessionRecord | None],
-    agents: Sequence[AgentStatus],
+    agents: Sequence[AgentReport],
     now: float,
 ) -> Dependencies:
     """Return what a waiting session waits for. ``others`` are the newest sessions of the names in ``session_after``."""
@@ -85,7 +85,7 @@ def reason_to_give_up(row: SessionRecord, request: Request, waits: Dependencies,
     return f"session_after: {waits.text}" if waits.failure[0] else ""
 
 
-def _result(row: SessionRecord, agents: Sequence[AgentStatus]) -> Tuple[str, str]:
+def _result(row: SessionRecord, agents: Sequence[AgentReport]) -> Tuple[str, str]:
     """The result of a session, empty if it has none yet, and why it is not SUCCESS."""
     if row.state in states.ENDED:
         how = "has failed" if row.result == FAILURE else "ended without a result"
@@ -102,7 +102,7 @@ def _result(row: SessionRecord, agents: Sequence[AgentStatus]) -> Tuple[str, str
     return FAILURE if running.exit_code else SUCCESS, f"has failed: {running.end}"
 
 
-def _starts_again(row: SessionRecord, agents: Sequence[AgentStatus], now: float) -> bool:
+def _starts_again(row: SessionRecord, agents: Sequence[AgentReport], now: float) -> bool:
     """Return whether a pass restarts all containers of a session, with the command that has failed."""
     plan = row.plan
     if row.state != states.RUNNING or plan is None or plan.session.on_failure != RESTART_ALL:

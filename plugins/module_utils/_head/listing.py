@@ -14,7 +14,7 @@ from .._shared.constants import RELOCATE
 from .._shared.documents.condition import compared
 from .._shared.documents.container_view import ContainerView, failed_apps, failed_roles, limit_reached
 from .._shared.documents.plan import Container, Gpu, Plan, Resources, Role
-from .._shared.documents.report import AgentStatus, AppState, BatchState, GpuUse, Measured, ObservedContainer
+from .._shared.documents.report import AgentReport, Measured, ObservedContainer
 from .._shared.documents.usage import AgentView, Amounts
 from .._shared.documents.view import RoleView, SessionView
 from .._shared.exits import OTHERWISE, UP, WITH_COMMAND
@@ -28,7 +28,7 @@ _OF_ROW = "id name owner state result reason priority launch created changed".sp
 Observed = Mapping[Tuple[str, str], ObservedContainer]
 
 
-def list_sessions(rows: Iterable[SessionRecord], agents: Sequence[AgentStatus]) -> List[SessionView]:
+def list_sessions(rows: Iterable[SessionRecord], agents: Sequence[AgentReport]) -> List[SessionView]:
     """Every session with its containers.
 
     ``degraded`` names those that a RUNNING session lacks, ``unhealthy`` its apps and its commands that have failed.
@@ -38,13 +38,13 @@ def list_sessions(rows: Iterable[SessionRecord], agents: Sequence[AgentStatus]) 
 
 
 def list_agents(
-    held: Mapping[str, Mapping[str, Sequence[Resources]]], agents: Sequence[AgentStatus]
+    held: Mapping[str, Mapping[str, Sequence[Resources]]], agents: Sequence[AgentReport]
 ) -> List[AgentView]:
     """Return what each agent has and what is booked on it, launches included; a PENDING session has nothing booked."""
     return [_agent(agent, held[agent.name]) for agent in agents]
 
 
-def _session(row: SessionRecord, observed: Observed, agents: Sequence[AgentStatus]) -> SessionView:
+def _session(row: SessionRecord, observed: Observed, agents: Sequence[AgentReport]) -> SessionView:
     session, containers = row.settings, _containers(row, observed, agents)
     # A session that has ended by itself lacks nothing.
     is_over = bool(limit_reached(containers))
@@ -86,7 +86,7 @@ def _is_launchable(row: SessionRecord, containers: Sequence[ContainerView], lack
     return row.state == states.PENDING or (row.state == states.RUNNING and heals and has_lost)
 
 
-def _containers(row: SessionRecord, observed: Observed, agents: Sequence[AgentStatus]) -> Tuple[ContainerView, ...]:
+def _containers(row: SessionRecord, observed: Observed, agents: Sequence[AgentReport]) -> Tuple[ContainerView, ...]:
     # Waiting sessions have no containers. Searching all agents for each of hundreds of them would be slow.
     if row.state not in states.HOLDING:
         return ()
@@ -107,30 +107,26 @@ def _planned(plan: Plan, container: Container, seen: ObservedContainer | None, i
     return _in_condition(view, compared(plan, container, seen)) if seen else view
 
 
-def _adopted(agent: AgentStatus, container: ObservedContainer) -> ContainerView:
+def _adopted(agent: AgentReport, container: ObservedContainer) -> ContainerView:
     """A container of a session without a plan, from its labels alone."""
-    address, rank = container.data.get("address", ""), int(container.data.get("rank") or 0)
+    address, rank = container.address, container.rank
     view = ContainerView(container.hostname, agent.name, container.state, address, rank, container.id)
     return _in_condition(view, container)
 
 
 def _in_condition(view: ContainerView, seen: ObservedContainer) -> ContainerView:
     """The container with its state; if it has stopped, also how it ended. One that has ended with its command has the end of that."""
-    data = seen.data
-    command = BatchState.from_json(data["batch"]) if data.get("batch") else None
     if seen.state in ("running", *OTHERWISE):
         return replace(
             view,
             state=seen.state,
-            batch=command,
-            apps=tuple(map(AppState.from_json, data.get("apps") or ())),
-            measured=Measured.from_json(data["measured"]) if data.get("measured") else None,
-            fault=str(data.get("fault") or ""),
+            batch=seen.batch,
+            apps=seen.apps or (),
+            measured=seen.measured,
+            fault=seen.fault or "",
         )
-    code, is_oom = data.get("exit_code"), bool(data.get("oom_killed"))
-    return replace(
-        view, state=seen.state, exit_code=code, oom_killed=is_oom, batch=command if code in WITH_COMMAND else None
-    )
+    command = seen.batch if seen.exit_code in WITH_COMMAND else None
+    return replace(view, state=seen.state, exit_code=seen.exit_code, oom_killed=seen.oom_killed, batch=command)
 
 
 def _sum_of(measured: Iterable[Measured | None]) -> Measured | None:
@@ -156,7 +152,7 @@ def _with_shape(view: SessionView, row: SessionRecord, observed: Observed) -> Se
     example = next((container for container in mine if container.describes_session), None)
     if example is None:
         return _of_equal(view, Resources())
-    size, image = len(example.placement), str(example.data.get("image") or "")
+    size, image = len(example.placement), example.image
     return _of_equal(replace(view, size=size, mode=example.label(label.MODE), image=image), example.resources)
 
 
@@ -171,13 +167,13 @@ def _of_equal(view: SessionView, each: Resources) -> SessionView:
     return replace(view, kind="compute" if view.size == 1 else "cluster", gpus=gpus, each=each)
 
 
-def _agent(agent: AgentStatus, held: Mapping[str, Sequence[Resources]]) -> AgentView:
+def _agent(agent: AgentReport, held: Mapping[str, Sequence[Resources]]) -> AgentView:
     everything = [one for booked in held.values() for one in booked]
-    free = free_of(agent, everything)
+    own, free = agent.capacity, free_of(agent, everything)
     gpus = _whole(sum(part for part, _shares in free.gpus.values()))
     return AgentView(
         **subset(agent, "name", "group", "architecture", "reachable", "reason", "schedulable"),
-        capacity=Amounts(agent.millicpus, agent.memory, _gpu_count(agent.gpus)),
+        capacity=Amounts(own.millicpus, own.memory, _gpu_count(own.gpus)),
         used=held_amounts(everything),
         free=Amounts(max(0, free.millicpus), max(0, free.memory), gpus),
         owners={owner: held_amounts(booked) for owner, booked in sorted(held.items())},
@@ -201,11 +197,9 @@ def _whole(amount: float) -> float:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-def _measured(agent: AgentStatus) -> Measured | None:
+def _measured(agent: AgentReport) -> Measured | None:
     """Return what the sessions of an agent use now, and what its GPUs do; None if nothing was measured."""
-    known = [container.data["measured"] for container in agent.containers if container.data.get("measured")]
+    known = [container.measured for container in agent.containers if container.measured]
     if not known and not agent.gpu_use:
         return None
-    use = map(Measured.from_json, known)
-    gpus = tuple(map(GpuUse.from_json, agent.gpu_use))
-    return replace(Measured.sum_of(use), gpus=gpus)
+    return replace(Measured.sum_of(known), gpus=agent.gpu_use)

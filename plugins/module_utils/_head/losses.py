@@ -16,7 +16,7 @@ from .._shared import states
 from .._shared.constants import RELOCATE
 from .._shared.documents.decision import Holder, Loss
 from .._shared.documents.plan import Plan
-from .._shared.documents.report import AgentStatus
+from .._shared.documents.report import AgentReport
 from .._shared.exits import UNMOVED
 from .._shared.planning.node_loss import describe_loss, expired_agents
 from .._shared.planning.placement import Shortfall
@@ -26,34 +26,34 @@ from .snapshot import Context, Snapshot
 from .store import Store
 
 
-def note_agents(store: Store, agents: Iterable[AgentStatus], now: float) -> None:
+def note_agents(store: Store, agents: Iterable[AgentReport], now: float) -> None:
     """Note which agents answer, with their nodes, and since when the others do not."""
     for agent in agents:
         if agent.reachable:
-            store.execute("INSERT OR REPLACE INTO agent VALUES (?, ?, NULL)", (agent.name, agent.node))
+            store.execute("INSERT OR REPLACE INTO agent VALUES (?, ?, NULL)", (agent.name, agent.place.node_id))
             _note_swarm(store, agent)
         else:
             store.execute("INSERT OR IGNORE INTO agent VALUES (?, '', NULL)", (agent.name,))
             store.execute("UPDATE agent SET silent = min(ifnull(silent, ?), ?) WHERE name = ?", (now, now, agent.name))
 
 
-def note_nodes(store: Store, agents: Iterable[AgentStatus]) -> None:
+def note_nodes(store: Store, agents: Iterable[AgentReport]) -> None:
     """Note the nodes of agents that answer: a launch places containers on them, and the next pass may come after their loss."""
     known = store.nodes()
     for agent in agents:
         if agent.reachable:
             _note_swarm(store, agent)
-        if agent.reachable and agent.node and known.get(agent.name) != agent.node:
-            store.execute("INSERT OR REPLACE INTO agent VALUES (?, ?, NULL)", (agent.name, agent.node))
+        if agent.reachable and agent.place.node_id not in ("", known.get(agent.name)):
+            store.execute("INSERT OR REPLACE INTO agent VALUES (?, ?, NULL)", (agent.name, agent.place.node_id))
 
 
-def _note_swarm(store: Store, agent: AgentStatus) -> None:
-    if agent.node and agent.swarm:
-        store.execute("INSERT OR IGNORE INTO node VALUES (?, ?)", (agent.node, agent.swarm))
+def _note_swarm(store: Store, agent: AgentReport) -> None:
+    if agent.place.node_id and agent.swarm:
+        store.execute("INSERT OR IGNORE INTO node VALUES (?, ?)", (agent.place.node_id, agent.swarm))
 
 
 def decided(
-    rows: Iterable[SessionRecord], agents: Sequence[AgentStatus], silent: Mapping[str, float], now: float
+    rows: Iterable[SessionRecord], agents: Sequence[AgentReport], silent: Mapping[str, float], now: float
 ) -> Iterator[Tuple[SessionRecord, Plan, Tuple[str, ...]]]:
     """The running sessions that a pass ends or moves, with their lost agents. One that another controller repairs is left to it."""
     for row in rows:
@@ -63,7 +63,7 @@ def decided(
                 yield row, row.plan, lost
 
 
-def losses(store: Store, agents: Sequence[AgentStatus], owner: str, now: float) -> List[Loss]:
+def losses(store: Store, agents: Sequence[AgentReport], owner: str, now: float) -> List[Loss]:
     """Return a pass's decision for an owner's sessions: C(end), C(relocate), or C(stay) if no agent has room, which is recorded."""
     snapshot = store.snapshot(Context(tuple(agents), Holder(), now))
     rows = [row for row in snapshot.sessions if row.state == states.RUNNING and row.owner == owner]

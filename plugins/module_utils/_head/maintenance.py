@@ -16,7 +16,7 @@ from typing import Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 from .._shared import states
 from .._shared.documents.decision import Holder
 from .._shared.documents.plan import Session
-from .._shared.documents.report import AgentStatus
+from .._shared.documents.report import AgentReport
 from .._shared.documents.schema import UUID
 from .._shared.documents.view import SessionView
 from .._shared.exits import OTHERWISE, UP, WITH_COMMAND
@@ -47,7 +47,7 @@ RESTORED = "its record in the store was damaged, and is restored"
 _FIRST_ENTRY = "INSERT INTO history (rowid, session, time, before, after, reason) SELECT min(rowid) - 1, ?, ?, ?, ?, ? FROM history"
 
 
-def catch_up(store: Store, agents: Sequence[AgentStatus], site: SitePolicy, now: float, takeover: str = "") -> None:
+def catch_up(store: Store, agents: Sequence[AgentReport], site: SitePolicy, now: float, takeover: str = "") -> None:
     """Adopt sessions, give up the launches of lost controllers, and end the sessions that are over or wait in vain."""
     adopt(store, agents, now)
     correct_times(store, now)
@@ -57,7 +57,7 @@ def catch_up(store: Store, agents: Sequence[AgentStatus], site: SitePolicy, now:
     give_up(store, agents, now)
 
 
-def adopt(store: Store, agents: Sequence[AgentStatus], now: float) -> None:
+def adopt(store: Store, agents: Sequence[AgentReport], now: float) -> None:
     """Record the sessions that the engines hold and the store does not know: the store was lost, their labels were not."""
     known = store.states()
     labelled = adopted_rows(agents, set(known))
@@ -93,7 +93,7 @@ def _restore(store: Store, known: Dict[str, str], labelled: Mapping[Tuple[str, s
             store.execute(_FIRST_ENTRY, (identity, now, right[-1], right[-1], RESTORED))
 
 
-def _forget_unseen(store: Store, agents: Sequence[AgentStatus]) -> None:
+def _forget_unseen(store: Store, agents: Sequence[AgentReport]) -> None:
     """Forget the sessions that are known from their labels alone and are no longer seen; one with a damaged request has its plan.
 
     Such a session may have a store of its own. It must not end in this one: ended sessions are removed from every agent.
@@ -135,7 +135,7 @@ def expire(store: Store, now: float, takeover: str = "") -> None:
             store.save(replace(row, holder=None, lease=0.0))
 
 
-def end_over(store: Store, agents: Sequence[AgentStatus], now: float, besides: str = "") -> None:
+def end_over(store: Store, agents: Sequence[AgentReport], now: float, besides: str = "") -> None:
     """Record the end of the sessions that have ended by themselves or with a container, besides one.
 
     What they leave is removed with that of others.
@@ -171,7 +171,7 @@ def cancel_old(store: Store, site: SitePolicy, now: float) -> None:
             store.change(row, states.CANCELLED, now, reason)
 
 
-def give_up(store: Store, agents: Sequence[AgentStatus], now: float) -> None:
+def give_up(store: Store, agents: Sequence[AgentReport], now: float) -> None:
     """End the waiting sessions that wait in vain or have waited for too long, and those that wait for them."""
     limited = [(row, asked) for row, asked in store.waiting() if asked.after or asked.pending_timeout]
     # Each round ends all such sessions: a new round for each of hundreds would be slow.
@@ -182,7 +182,7 @@ def give_up(store: Store, agents: Sequence[AgentStatus], now: float) -> None:
         limited = left  # another session may wait for one of the others
 
 
-def _is_given_up(store: Store, row: SessionRecord, request: Request, agents: Sequence[AgentStatus], now: float) -> bool:
+def _is_given_up(store: Store, row: SessionRecord, request: Request, agents: Sequence[AgentReport], now: float) -> bool:
     others = {name: store.newest(name, row.owner) for name in request.after}
     reason = reason_to_give_up(row, request, awaited(row, request, others, agents, now), now)
     if reason:
@@ -200,7 +200,7 @@ def text_of(holder: Holder) -> str:
     return json.dumps(holder.to_json(), sort_keys=True)
 
 
-def removable(store: Store, agents: Sequence[AgentStatus]) -> Tuple[str, ...]:
+def removable(store: Store, agents: Sequence[AgentReport]) -> Tuple[str, ...]:
     """Ended sessions that still have a container or a network on an agent.
 
     A session that another store has repaired after its end is not among them: what it has runs.
@@ -211,13 +211,15 @@ def removable(store: Store, agents: Sequence[AgentStatus]) -> Tuple[str, ...]:
     return tuple(sorted(set(ends) - running))
 
 
-def _sessions_on(agent: AgentStatus) -> Iterator[str]:
-    yield from agent.network_sessions
+def _sessions_on(agent: AgentReport) -> Iterator[str]:
+    for network in agent.networks:
+        if network.session:
+            yield network.session
     for container in agent.containers:
         yield container.session
 
 
-def expired(store: Store, agents: Iterable[AgentStatus], now: float, days: int) -> List[str]:
+def expired(store: Store, agents: Iterable[AgentReport], now: float, days: int) -> List[str]:
     """The sessions that ended more than ``days`` ago. It stays if an agent has a part of it, or another waits for it."""
     if not days:
         return []

@@ -15,7 +15,7 @@ from typing import Collection, Dict, List, Sequence, Tuple
 from .._shared import states
 from .._shared.documents.container_view import failed_apps, failed_roles
 from .._shared.documents.decision import Holder
-from .._shared.documents.report import AgentStatus
+from .._shared.documents.report import AgentReport
 from .._shared.errors import ComputeError, ConflictError
 from .._shared.planning.placement import Placement, Shortfall
 from .listing import list_sessions
@@ -118,7 +118,7 @@ _UNHEALTHY = "unhealthy: "
 _WHOLE, _WELL = "every container runs again", "apps and commands run again"
 
 
-def note_degraded(store: Store, agents: Sequence[AgentStatus], owner: str, now: float) -> List[SessionRecord]:
+def note_degraded(store: Store, agents: Sequence[AgentReport], owner: str, now: float) -> List[SessionRecord]:
     """Note which sessions of an owner lack containers, apps or commands of roles, and which no longer do; returns those that newly do.
 
     A session that another controller repairs, that has a result, or that ends by itself is not noted. The command of main1 that

@@ -10,7 +10,7 @@ from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Tup
 
 from .._shared.codec import Json, subset
 from .._shared.documents.plan import Resources
-from .._shared.documents.report import AgentStatus
+from .._shared.documents.report import AgentReport
 from .._shared.planning.policy import Limits, SitePolicy
 from .._shared.planning.policy_rules import QUOTAS, Use, shown_limit, use_of
 from .._shared.text.table import table
@@ -22,7 +22,7 @@ SessionUse = Tuple[str, str, Use]
 _RULES = tuple(one.name for one in fields(Limits) if one.name not in QUOTAS)
 
 
-def uses(rows: Iterable[SessionRecord], agents: Sequence[AgentStatus]) -> List[SessionUse]:
+def uses(rows: Iterable[SessionRecord], agents: Sequence[AgentReport]) -> List[SessionUse]:
     """Return what each of these sessions holds: by its plan, or by the labels of its containers if it has none."""
     return [(row.id, row.owner, Use.of_resources(_resources(row, agents))) for row in rows]
 
@@ -51,7 +51,7 @@ def _entry(kind: str, name: str, use: Use, quota: Mapping[str, Any]) -> Json:
     return {"kind": kind, "name": name, "used": asdict(use), "allowed": quota}
 
 
-def _resources(row: SessionRecord, agents: Iterable[AgentStatus]) -> Iterable[Resources]:
+def _resources(row: SessionRecord, agents: Iterable[AgentReport]) -> Iterable[Resources]:
     if row.plan:
         return [container.resources for container in row.plan.containers]
     return [one.resources for agent in agents for one in agent.containers if one.session == row.id]

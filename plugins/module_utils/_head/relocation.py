@@ -14,7 +14,7 @@ from typing import Dict, Iterable, Mapping, Sequence, Tuple
 from .._shared.constants import RELOCATE
 from .._shared.documents.decision import FencedAgent
 from .._shared.documents.plan import Plan
-from .._shared.documents.report import AgentStatus
+from .._shared.documents.report import AgentReport
 from .._shared.documents.schema import UUID
 from .._shared.errors import ConflictError
 from .._shared.exits import UNMOVED
@@ -78,7 +78,7 @@ def _moved(snapshot: Snapshot, plan: Plan, request: Request, places: Places) -> 
 
 
 def to_clean(
-    fences: Iterable[Fence], swarms: Mapping[str, str], agents: Iterable[AgentStatus]
+    fences: Iterable[Fence], swarms: Mapping[str, str], agents: Iterable[AgentReport]
 ) -> Dict[str, FencedAgent]:
     """The fenced agents that answer again: the sessions to remove there, and whether they must join their Swarm again, and which."""
     by_name = {agent.name: agent for agent in agents if agent.reachable}
@@ -86,7 +86,7 @@ def to_clean(
     for name, session, node in fences:
         agent = by_name.get(name)
         if agent is not None:
-            is_out = bool(node) and not (agent.swarm or agent.managers)
+            is_out = bool(node) and not (agent.swarm or agent.place.managers)
             fence = found.get(name) or FencedAgent((), is_out, swarms.get(node, ""))
             found[name] = replace(fence, sessions=(*fence.sessions, *([session] if UUID(session) else [])))
     return found

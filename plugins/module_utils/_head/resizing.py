@@ -16,7 +16,7 @@ from typing import Iterator, Sequence, Tuple
 from .._shared import label
 from .._shared.constants import HOST
 from .._shared.documents.plan import Container, Plan
-from .._shared.documents.report import AgentStatus
+from .._shared.documents.report import AgentReport
 from .._shared.errors import ConflictError, StateError
 from .._shared.planning.allocation import Allocation, check_folders
 from .._shared.planning.placement import Placement, Shortfall, host_places, rdma_places
@@ -50,7 +50,7 @@ def with_size(snapshot: Snapshot, update: Update, request: Request) -> Update:
 
 
 def strangers(
-    row: SessionRecord, plan: Plan, agents: Sequence[AgentStatus], added: Sequence[str] = ()
+    row: SessionRecord, plan: Plan, agents: Sequence[AgentReport], added: Sequence[str] = ()
 ) -> Tuple[Tuple[str, str], ...]:
     """The hostname and the agent of each container of the session that its plan does not have.
 
@@ -62,7 +62,7 @@ def strangers(
     return tuple(
         (one.hostname, agent)
         for agent, one in found
-        if one.id not in known or (one.id in new and known[one.id] != (agent, one.data.get("spec")))
+        if one.id not in known or (one.id in new and known[one.id] != (agent, one.spec))
     )
 
 
@@ -90,7 +90,7 @@ def check_reachable(row: SessionRecord, plan: Plan, containers: Sequence[Contain
         f"with terminate.yml{advice}.", lost[0])  # fmt: skip
 
 
-def _without_orphans(row: SessionRecord, plan: Plan, agents: Sequence[AgentStatus]) -> Iterator[AgentStatus]:
+def _without_orphans(row: SessionRecord, plan: Plan, agents: Sequence[AgentReport]) -> Iterator[AgentReport]:
     """The agents without the containers of the session that are removed before others are added."""
     gone = strangers(row, plan, agents)
     for agent in agents:

@@ -162,7 +162,7 @@ def _restarted(update: Update, context: Context) -> Update:
 def _failed_apps(plan: Plan, observed: Observed) -> Tuple[str, ...]:
     """The apps that PID 1 does not start again. Another start of a container starts all of its apps."""
     own = [observed[one.agent, one.id] for one in plan.containers if (one.agent, one.id) in observed]
-    return tuple(app["name"] for one in own for app in one.data.get("apps") or () if app["state"] == "failed")
+    return tuple(app.name for one in own for app in one.apps or () if app.state == "failed")
 
 
 def _held(row: SessionRecord) -> Decision:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Collection, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
 from .._shared.documents.plan import Plan
-from .._shared.documents.report import AgentStatus
+from .._shared.documents.report import AgentReport
 from .._shared.errors import ComputeError
 from .._shared.planning.allocation import Allocation
 from .._shared.planning.capacity import Demand
@@ -98,7 +98,7 @@ class Queue:
 
     def _decided(
         self,
-        agents: Sequence[AgentStatus],
+        agents: Sequence[AgentReport],
         plans: Sequence[Plan],
         allocation: Allocation,
         now: float,
@@ -158,7 +158,7 @@ def _entries(snapshot: Snapshot, asked: Sequence[Tuple[SessionRecord, Request]] 
     """All sessions that wait, by their IDs, and those asked for now as they are asked for."""
     waiting, fair = snapshot.waiting, _fairness(snapshot)
     agents, now = snapshot.context.agents, snapshot.context.now
-    total = sum(agent.millicpus for agent in agents) or 1
+    total = sum(agent.capacity.millicpus for agent in agents) or 1
     found = {}
     for row, request in (*waiting, *asked):
         waits = awaited(row, request, snapshot.awaited_by(row, request), agents, now)

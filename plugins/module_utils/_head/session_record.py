@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, S
 from .._shared.codec import Document, Json, subset
 from .._shared.documents.decision import DecidedSession, Holder, StateChange
 from .._shared.documents.plan import Plan, Session
-from .._shared.documents.report import AgentStatus, BatchState, ObservedContainer
+from .._shared.documents.report import AgentReport, BatchState, ObservedContainer
 from .._shared.documents.schema import Rule, fault, or_none, rules_of
 from .._shared.documents.usage import Sample
 from .._shared.planning.request import Request
@@ -216,18 +216,17 @@ class SessionRecord:
         """
         return not now <= self.lease <= now + LONGEST_LEASE or (bool(takeover) and takeover == self.launch)
 
-    def main_on(self, agents: Iterable[AgentStatus]) -> Tuple[str, ObservedContainer | None]:
+    def main_on(self, agents: Iterable[AgentReport]) -> Tuple[str, ObservedContainer | None]:
         """The agent of main1, and main1 as its engine reports it."""
         planned = self.plan.main.agent if self.plan else ""
         known = [agent for agent in agents if planned in ("", agent.name)]
         mine = ((agent.name, one) for agent in known for one in agent.containers if one.session == self.id)
         return next(((name, one) for name, one in mine if one.hostname == "main1"), (planned, None))
 
-    def running_command(self, agents: Iterable[AgentStatus]) -> BatchState | None:
+    def running_command(self, agents: Iterable[AgentReport]) -> BatchState | None:
         """The state of the batch command; None if main1 does not run, and the command with it."""
         main = self.main_on(agents)[1]
-        found = main.data.get("batch") if main is not None and main.state == "running" else None
-        return BatchState.from_json(found) if found else None
+        return main.batch if main is not None and main.state == "running" else None
 
     @property
     def decided(self) -> DecidedSession:
@@ -363,5 +362,4 @@ class Termination:
 
         The clock of an engine decides only about containers of launches that this store does not know.
         """
-        created = float(container.data.get("created") or 0.0)
-        return container.data.get("launch") in self.launches or created <= self.time
+        return container.launch in self.launches or container.created <= self.time

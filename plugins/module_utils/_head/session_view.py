@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Sequence, Tuple
+from typing import Dict, Iterable, List, Sequence, Set, Tuple
 
 from .._shared import states
 from .._shared.codec import Json, subset
 from .._shared.constants import RELOCATE, RESTART_ALL
 from .._shared.documents.container_view import failed_apps
 from .._shared.documents.plan import Plan, Port
-from .._shared.documents.report import AgentStatus, ObservedContainer
+from .._shared.documents.report import AgentReport, AppState, ObservedContainer
 from .._shared.documents.topology import kept_apps
 from .._shared.documents.view import AppView, FolderView, SessionView
 from .._shared.exits import OTHERWISE, UP
@@ -101,7 +101,7 @@ def has_died(session: SessionView) -> bool:
     return is_dead and session.on_failure == "terminate"
 
 
-def apps_of(row: SessionRecord, agents: Sequence[AgentStatus]) -> List[AppView]:
+def apps_of(row: SessionRecord, agents: Sequence[AgentReport]) -> List[AppView]:
     """The apps that run now, each with the address at which a user reaches it.
 
     A port without a program of PID 1 counts as an app. While a container does not run, its apps are listed as they were launched.
@@ -109,7 +109,7 @@ def apps_of(row: SessionRecord, agents: Sequence[AgentStatus]) -> List[AppView]:
     if row.state not in states.HOLDING:
         return []
     where, main = row.main_on(agents)
-    ports = row.plan.main.ports if row.plan else main.ports if main else ()
+    ports = row.plan.main.ports if row.plan else main.planned_ports if main else ()
     address = {agent.name: agent.address for agent in agents}.get(where) or where
     own = [
         AppView(name, host_ip if host_ip.startswith("127.") or not port else address, port, where)
@@ -118,35 +118,36 @@ def apps_of(row: SessionRecord, agents: Sequence[AgentStatus]) -> List[AppView]:
     return own + (_of_roles(row.plan, agents) if row.plan else [])
 
 
-def _of_roles(plan: Plan, agents: Iterable[AgentStatus]) -> List[AppView]:
+def _of_roles(plan: Plan, agents: Iterable[AgentReport]) -> List[AppView]:
     """The apps of other containers than main1, which publish no port."""
     ended = ended_apps(plan, agents)
     return [AppView(app.name, "", 0, one.agent) for one, app in kept_apps(plan) if one.rank and app.name not in ended]
 
 
-def ended_apps(plan: Plan, agents: Iterable[AgentStatus]) -> List[str]:
+def ended_apps(plan: Plan, agents: Iterable[AgentReport]) -> List[str]:
     """The apps of roles that their containers, which run, keep no more: they were removed."""
     own = [((one.agent, one.id), app.name) for one, app in kept_apps(plan) if one.rank]
     # Few sessions have such apps: a list of many sessions looks at the containers of all agents for these alone.
     observed = [(agent.name, one) for agent in agents for one in agent.containers] if own else []
     # A container whose apps are not known is taken to run them.
-    kept = {
-        (agent, one.id): {app["name"] for app in one.data["apps"] if app["state"] != "ended"}
-        for agent, one in observed
-        if one.data.get("apps") is not None
-    }
+    kept = {(agent, one.id): _running(one.apps) for agent, one in observed if one.apps is not None}
     return [name for place, name in own if name not in kept.get(place, (name,))]
+
+
+def _running(apps: Iterable[AppState]) -> Set[str]:
+    """The apps that PID 1 keeps."""
+    return {app.name for app in apps if app.state != "ended"}
 
 
 def _published(row: SessionRecord, ports: Sequence[Port], main: ObservedContainer | None) -> Dict[str, Tuple[str, int]]:
     """The apps by name, each with the address and the port that are published for it; an empty text and 0 for none."""
     found = {port.name: (port.host_ip, port.host_port) for port in ports if port.name != "ssh"}
-    kept = main.data.get("apps") if main is not None and main.state == "running" else None
-    if main is None or kept is None:
+    if main is None or main.state != "running" or main.apps is None:
         return found
-    running = {app["name"] for app in kept if app["state"] != "ended"}
-    removed = ({app["name"] for app in kept} | {app.name for app in row.settings.apps if app.command}) - running
-    relays = {relay["name"]: (relay["host_ip"], relay["port"]) for relay in main.data.get("relays") or ()}
+    running = _running(main.apps)
+    known = [app.name for app in main.apps] + [app.name for app in row.settings.apps if app.command]
+    removed = set(known) - running
+    relays = {relay.name: (relay.host_ip, relay.port) for relay in main.relays or ()}
     staying = {name: place for name, place in found.items() if name not in removed}
     return {**staying, **{name: relays.get(name, staying.get(name, ("", 0))) for name in sorted(running)}}
 

@@ -11,7 +11,7 @@ from typing import Any, Collection, Dict, Iterable, List, Mapping, Tuple
 
 from .._shared.documents.decision import Holder
 from .._shared.documents.plan import Plan
-from .._shared.documents.report import AgentStatus
+from .._shared.documents.report import AgentReport
 from .._shared.planning.fair_share import Holding
 from .._shared.planning.policy import Policy, SitePolicy
 from .._shared.planning.request import Request
@@ -31,7 +31,7 @@ class Context:
     agents of the session are fenced: it may move. ``requester`` is the login of this process on the head.
     """
 
-    agents: Tuple[AgentStatus, ...]
+    agents: Tuple[AgentReport, ...]
     holder: Holder
     now: float
     policy: Policy = field(default_factory=Policy)
@@ -100,7 +100,7 @@ class Snapshot:
         newest = self.newest if is_known else {**self.newest, (row.owner, row.name): row}
         return replace(self, sessions=(*sessions, *(() if is_known else (row,))), newest=newest)
 
-    def on(self, agents: Iterable[AgentStatus]) -> Snapshot:
+    def on(self, agents: Iterable[AgentReport]) -> Snapshot:
         """The snapshot with other reports."""
         return replace(self, context=replace(self.context, agents=tuple(agents)))
 

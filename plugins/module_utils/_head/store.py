@@ -16,7 +16,7 @@ from typing import Any, Collection, Dict, Iterable, Iterator, List, Sequence, Se
 
 from .._shared.documents.decision import StateChange
 from .._shared.documents.plan import Plan
-from .._shared.documents.report import AgentStatus
+from .._shared.documents.report import AgentReport
 from .._shared.documents.usage import Sample
 from .._shared.errors import NotFoundError, StateError
 from .._shared.planning.capacity import held_in_all
@@ -301,7 +301,7 @@ class Store:
                 found[session_id] = Termination(time, frozenset(launch for (launch,) in launches))
         return found
 
-    def ends_on(self, agents: Iterable[AgentStatus]) -> Dict[str, Termination]:
+    def ends_on(self, agents: Iterable[AgentReport]) -> Dict[str, Termination]:
         """The ends of the sessions that have ended and have containers on these agents."""
         return self.ends(container.session for agent in agents for container in agent.containers)
 

@@ -16,7 +16,7 @@ from .._shared import states
 from .._shared.codec import Json
 from .._shared.constants import GRACE, LONGEST_GRACE
 from .._shared.documents.decision import Holder
-from .._shared.documents.report import AgentStatus
+from .._shared.documents.report import AgentReport
 from .._shared.errors import ComputeError
 from .._shared.exits import LIFETIME, LIMITS, LOST
 from .._shared.planning.resizing import resized
@@ -55,7 +55,7 @@ class Change:
     lease: float = 600.0
     launch: str = ""
     reached: Tuple[str, ...] = ()
-    agents: Tuple[AgentStatus, ...] = ()
+    agents: Tuple[AgentReport, ...] = ()
     holder: Holder = _UNKNOWN
     retry: bool = False
     undone: bool = False

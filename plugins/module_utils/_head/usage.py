@@ -11,13 +11,14 @@ from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Set, Tup
 
 from .._shared import label, states
 from .._shared.documents.plan import Plan, Resources
-from .._shared.documents.report import AgentStatus, busy_percents
+from .._shared.documents.report import AgentReport
 from .._shared.documents.usage import NO_AMOUNTS, AgentView, Amounts, GroupView, OwnerView, Quota, Sample, SampledUse
 from .._shared.errors import shorten_list
 from .._shared.planning.capacity import FreeCapacity, held_in_all
 from .._shared.planning.placement import free_of
 from .._shared.planning.policy import SitePolicy
 from .._shared.planning.policy_rules import Use, quota_left
+from .._shared.text.table import busy_percents
 from .session_record import SessionRecord, Termination
 
 # What is booked, by agent and owner.
@@ -25,7 +26,7 @@ Holdings = Dict[str, Dict[str, List[Resources]]]
 _UNLIMITED = Quota()
 
 
-def held_on(agents: Sequence[AgentStatus], ends: Mapping[str, Termination], plans: Iterable[Plan]) -> Holdings:
+def held_on(agents: Sequence[AgentReport], ends: Mapping[str, Termination], plans: Iterable[Plan]) -> Holdings:
     """Return what each owner holds on each agent, from the ends of sessions, by ID, and the plans that hold something.
 
     It is every labelled container that the end of its session does not include, and every container that the store has placed
@@ -47,7 +48,7 @@ def held_on(agents: Sequence[AgentStatus], ends: Mapping[str, Termination], plan
 
 
 def capacity_left(
-    agents: Sequence[AgentStatus], ends: Mapping[str, Termination], plans: Iterable[Plan]
+    agents: Sequence[AgentReport], ends: Mapping[str, Termination], plans: Iterable[Plan]
 ) -> Dict[str, FreeCapacity]:
     """Return what is free on each agent, by its name."""
     held = held_on(agents, ends, plans)
@@ -125,7 +126,7 @@ def sample(agents: Sequence[AgentView], session_states: Sequence[str], now: floa
     )
 
 
-def waits_on_mps(plan: Plan, others: Iterable[Plan], agents: Sequence[AgentStatus]) -> List[str]:
+def waits_on_mps(plan: Plan, others: Iterable[Plan], agents: Sequence[AgentReport]) -> List[str]:
     """A warning for each agent where MPS cannot serve the session and others at the same time: it serves one user ID at a time."""
     served = {agent.name for agent in agents if agent.gpu_sharing.kind == "mps"}
     mine, found = _with_parts(plan, served), []

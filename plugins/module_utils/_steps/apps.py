@@ -51,7 +51,7 @@ def change(
     return {
         "changed": changed,
         "apps": [observed.status(name).to_json() for name in installer.listed()],
-        "relays": relays.published(),
+        "relays": [one.to_json() for one in relays.published()],
     }
 
 

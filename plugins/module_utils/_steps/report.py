@@ -18,4 +18,4 @@ def collect(agent: AgentHandle, options: Json, store: str = "") -> Json:
     """
     place = {"docker_host": agent.docker_host, "timeout": agent.timeout, "runtime_edition": agent.edition}
     found = build_report({**options, **place})
-    return {"agent": found, "warnings": warnings_of(found), **({"store": presence(store)} if store else {})}
+    return {"agent": found.to_json(), "warnings": warnings_of(found), **({"store": presence(store)} if store else {})}

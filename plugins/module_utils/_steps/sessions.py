@@ -26,7 +26,7 @@ from .._head.usage import available, held_on, list_groups, list_owners
 from .._shared.codec import Json
 from .._shared.constants import RESTART_ALL
 from .._shared.documents.decision import Holder
-from .._shared.documents.report import AgentStatus
+from .._shared.documents.report import AgentReport
 from .._shared.documents.usage import AgentView, OwnerView, Quota
 from .._shared.documents.view import SessionList, SessionView
 from .._shared.planning.policy import Policy, SitePolicy
@@ -54,7 +54,7 @@ def list_all(
     C(samples) are the seconds of the past for which to return samples. C(logs) adds the kept logs to the newest session.
     C(whole_requests) keeps the private parts of requests of other users than C(viewer).
     """
-    reports, now = tuple(AgentStatus.from_json(report) for report in agents), time.time()
+    reports, now = tuple(AgentReport.from_json(report) for report in agents), time.time()
 
     def listed(store: Store) -> SessionList:
         held, site = held_on(reports, store.ends_on(reports), store.held_plans()), read_policy(head.directory)
@@ -78,7 +78,7 @@ def list_all(
         return _read(Store.copy(head.directory), reports, listed).to_json()
 
 
-def _read(store: Store, agents: Sequence[AgentStatus], listed: Callable[[Store], SessionList]) -> SessionList:
+def _read(store: Store, agents: Sequence[AgentReport], listed: Callable[[Store], SessionList]) -> SessionList:
     """A list. Sessions of a lost store are listed from their labels; the store itself is not touched."""
     with closing(store), store.transaction(keep=False):
         adopt(store, agents, now=0.0)
@@ -86,7 +86,7 @@ def _read(store: Store, agents: Sequence[AgentStatus], listed: Callable[[Store],
 
 
 def _sessions(
-    store: Store, rows: Sequence[SessionRecord], agents: Sequence[AgentStatus], site: SitePolicy, now: float
+    store: Store, rows: Sequence[SessionRecord], agents: Sequence[AgentReport], site: SitePolicy, now: float
 ) -> List[SessionView]:
     """The rows of the list, each with what people read of its state."""
     context = Context(tuple(agents), Holder(), now, Policy(rules=site.queue), site=site)

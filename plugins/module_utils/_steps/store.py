@@ -16,7 +16,7 @@ from .._head.state_folder import Folder, desired, engine_group, provide_director
 from .._head.store import Store
 from .._shared.codec import Json
 from .._shared.documents.plan import App
-from .._shared.documents.report import AgentStatus
+from .._shared.documents.report import AgentReport
 from .._shared.errors import StateError
 from .._shared.names import check_owner
 from .._shared.planning import fair_share, policy_rules
@@ -59,7 +59,7 @@ def policy(head: Head, agents: Sequence[Json] = ()) -> Json:
     """The policy of the site as C(policy), and what owners have of what it permits as C(owners) and C(lines)."""
     document = read_document(head.directory)
     site = parse_policy(document)
-    reports = tuple(AgentStatus.from_json(report) for report in agents)
+    reports = tuple(AgentReport.from_json(report) for report in agents)
     with Store.opened(head.directory, read_only=True) as store:
         adopt(store, reports, now=0.0)
         found = quota_entries(site, by_owner(uses(store.holding(), reports)))

@@ -23,9 +23,10 @@ from ...module_utils._shared.documents.findings import (
     Measurement,
     Requirements,
     Verdict,
+    names_of_one_engine,
+    one_engine,
     verdict,
 )
-from ...module_utils._shared.documents.report import names_of_one_engine, one_engine
 from ...module_utils._shared.planning.swarm_plan import Node, data_path_port, swarm_of
 from .checks import Agent, check_agent
 from .overlay_checks import blamed, check_overlay

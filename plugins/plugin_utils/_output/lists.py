@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
 
-from ...module_utils._shared.documents.report import RED, Measured, busy_percents
+from ...module_utils._shared.documents.report import RED, Measured
 from ...module_utils._shared.documents.usage import AgentView, Amounts, GroupView, OwnerView
 from ...module_utils._shared.documents.view import AppView, SessionList, SessionView
 from ...module_utils._shared.states import ENDED
-from ...module_utils._shared.text.table import gpu_parts, table
+from ...module_utils._shared.text.table import busy_percents, gpu_parts, table
 from ...module_utils._shared.units import show_bytes, show_cpus, show_seconds, show_time
 from .._settings.playbook_settings import ALL_COLUMNS, COLUMNS
 

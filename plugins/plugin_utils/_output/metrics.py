@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from ...module_utils._shared.documents.report import busy_gpus
 from ...module_utils._shared.documents.schema import a_number
 from ...module_utils._shared.documents.usage import AgentView, Amounts
 from ...module_utils._shared.documents.view import SessionList, SessionView
 from ...module_utils._shared.errors import escape_control
 from ...module_utils._shared.states import LIVE, RUNNING, SCHEDULED
+from ...module_utils._shared.text.table import busy_gpus
 
 PREFIX = "cluster_compute_"
 Value = Callable[[Any], Any]

@@ -10,11 +10,11 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.container_view import ContainerView
-from ...module_utils._shared.documents.report import busy_gpus
 from ...module_utils._shared.documents.usage import NO_AMOUNTS, AgentView, Amounts, GroupView, OwnerView
 from ...module_utils._shared.documents.view import SessionList, SessionView
 from ...module_utils._shared.exits import OTHERWISE
 from ...module_utils._shared.states import ENDED, VERIFIED
+from ...module_utils._shared.text.table import busy_gpus
 from ...module_utils._shared.units import show_time
 from .lists import (
     CPUS,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterable, Sequence, Tuple
 
 from ...module_utils._shared.documents.plan import Plan
-from ...module_utils._shared.documents.report import AgentStatus
+from ...module_utils._shared.documents.report import AgentReport, ImageState
 
 if TYPE_CHECKING:
     from ...module_utils._shared.planning.request import Request
@@ -21,7 +21,7 @@ NETWORK_PATIENCE = 30
 NETWORK_PATIENCE_WITHOUT_AGENT = 3
 
 
-def network_host(plan: Plan, agents: Sequence[AgentStatus], head: str) -> str:
+def network_host(plan: Plan, agents: Sequence[AgentReport], head: str) -> str:
     """The host that creates and removes the network of a plan.
 
     A bridge belongs to the one agent, and the network of the agents is not created. An overlay needs a manager of its agents' Swarm:
@@ -31,12 +31,12 @@ def network_host(plan: Plan, agents: Sequence[AgentStatus], head: str) -> str:
     if plan.network.driver != "overlay":
         return plan.main.agent
     swarm = next((agent.swarm for agent in agents if agent.name == plan.main.agent), "")
-    managers = [agent.name for agent in agents if agent.reachable and agent.manager and agent.swarm == swarm]
+    managers = [agent.name for agent in agents if agent.reachable and agent.place.manager and agent.swarm == swarm]
     managers = [name for name in managers if name in plan.agents] or managers
     return head if head in managers or not managers else managers[0]
 
 
-def unreachable_agents(agents: Iterable[AgentStatus], failed_removals: Iterable[str] = ()) -> Tuple[str, ...]:
+def unreachable_agents(agents: Iterable[AgentReport], failed_removals: Iterable[str] = ()) -> Tuple[str, ...]:
     """The hosts that do not answer, and those on which a removal failed."""
     unreachable = [agent.name for agent in agents if not agent.reachable]
     return tuple(dict.fromkeys([*unreachable, *failed_removals]))
@@ -47,39 +47,37 @@ def network_patience(lost: Sequence[str], has_waited: bool = False) -> int:
     return NETWORK_PATIENCE_WITHOUT_AGENT if lost or has_waited else NETWORK_PATIENCE
 
 
-def image_is_settled(plan: Plan, agents: Sequence[AgentStatus], pull: str) -> bool:
+def image_is_settled(plan: Plan, agents: Sequence[AgentReport], pull: str) -> bool:
     """Return whether every agent of the session has the image of the plan, and the same one, and none is to pull it.
 
     An agent that was lost during a commit has a former image: no other agent that the session could use may have a newer one.
     """
     needing = plan.images.get(plan.session.image, ())
     used = [agent for agent in agents if agent.name in needing]
-    first = used[0] if used else AgentStatus("")
-    rivals = [one for one in agents if one.image == plan.session.image and is_permitted(plan, one)]
-    if first.image_made and any(
-        one.image_owner == first.image_owner and one.image_made > first.image_made for one in rivals
-    ):
+    first = used[0].image if used else ImageState()
+    rivals = [one.image for one in agents if one.image.reference == plan.session.image and is_permitted(plan, one)]
+    if first.made and any(one.owner == first.owner and one.made > first.made for one in rivals):
         return False
-    ids = {agent.image_id for agent in used}
-    references = {agent.image for agent in used}
+    ids = {agent.image.id for agent in used}
+    references = {agent.image.reference for agent in used}
     is_complete = len(used) == len(needing) and "" not in ids
     return pull != "always" and is_complete and len(ids) == 1 and references == {plan.session.image}
 
 
-def is_permitted(plan: Plan, agent: AgentStatus) -> bool:
+def is_permitted(plan: Plan, agent: AgentReport) -> bool:
     """Return whether an agent has containers of the session, or is in one of its resource groups: others decide nothing about it."""
     groups = {plan.session.group, *(role.group for role in plan.session.roles)}
     return agent.name in plan.agents or not groups.isdisjoint(agent.groups)
 
 
-def lease_seconds(request: Request, agents: Iterable[AgentStatus], launch_timeout: int) -> int:
+def lease_seconds(request: Request, agents: Iterable[AgentReport], launch_timeout: int) -> int:
     """Seconds for which a placement is kept for its controller: all that the launch may wait for.
 
     ``launch_timeout`` covers the launch itself. What is stopped before it, or after its failure, has its grace. A bootstrap script
     adds its timeout, and so does each image that an agent may pull: another operator must not take such a launch for lost. No
     report is about the images of roles.
     """
-    may_pull = request.pull == "always" or any(agent.reachable and not agent.image_id for agent in agents)
+    may_pull = request.pull == "always" or any(agent.reachable and not agent.image.id for agent in agents)
     of_roles = {part.image for part in request.parts} - {request.image}
     return (
         launch_timeout

@@ -10,7 +10,7 @@ from typing import List, Mapping, Sequence, Tuple
 
 from ...module_utils._shared.documents.decision import Decision
 from ...module_utils._shared.documents.plan import Plan
-from ...module_utils._shared.documents.report import AgentStatus
+from ...module_utils._shared.documents.report import AgentReport
 from ...module_utils._shared.documents.topology import without_apps
 from ...module_utils._shared.planning.allocation import checked_folders
 from ...module_utils._shared.planning.request import Request
@@ -54,7 +54,7 @@ class Launch:
     asked: LaunchSpec
     decision: Decision
     plan: Plan | None = None
-    agents: Sequence[AgentStatus] = ()
+    agents: Sequence[AgentReport] = ()
 
     @property
     def deploys(self) -> bool:

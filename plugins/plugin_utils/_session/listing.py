@@ -54,7 +54,7 @@ def sessions(play: Play, given: Json) -> Json:
         "limit": settings.sessions_limit,
         "samples": MONTH if is_page else 0,
     }
-    agents = given.get("agents") or collect_reports(play, measure=True).agents
+    agents = given.get("agents") or collect_reports(play, measure=True).documents
     wanted = {**wanted, **given}
     result = list_document(play, agents, wanted, str(given.get("owner") or play.owner))
     listed = validation.arrived(SessionList, result, "answer", play.head)
@@ -80,7 +80,7 @@ def newest_row(play: Play) -> Tuple[SessionView, Settings]:
     with play.phase("check"):
         settings = checked_settings(play.action, play.task_vars, LOGS)
     name = str(play.value("session_name"))
-    agents = collect_reports(play).agents
+    agents = collect_reports(play).documents
     found = read_list(play, agents, {"name": name, "ended": True, "logs": True}, play.owner).sessions
     session = newest_session(found, name, play.owner)
     check_containers(session, settings.logs_containers)
@@ -91,7 +91,7 @@ def list_policy(play: Play, given: Json) -> Json:
     """The policy of the site, as lines in the format of C(policy_format)."""
     with play.phase("check"):
         settings = checked_settings(play.action, play.task_vars, POLICY)
-    result = play.on_head(STORE_POLICY(agents=given.get("agents") or collect_reports(play).agents))
+    result = play.on_head(STORE_POLICY(agents=given.get("agents") or collect_reports(play).documents))
     if settings.policy_format == "json":
         result["lines"] = nice({name: result[name] for name in ("policy", "owners")}).splitlines()
     return result

@@ -43,7 +43,7 @@ def fence_nodes(play: Play, reports: Reports, loss: Loss, *, unfenced: bool = Fa
     swarms = {name: loss.swarms.get(name, "") for name in loss.nodes}
     managers = {swarm: _manager(reports, swarm) for swarm in sorted(set(swarms.values()))}
     if not all(managers.values()) and (loss.shared or not unfenced):
-        why = _OTHER_WITNESS if any(one.reachable and one.manager for one in reports.statuses) else _NO_WITNESS
+        why = _OTHER_WITNESS if any(one.reachable and one.place.manager for one in reports.agents) else _NO_WITNESS
         raise StateError(why + ("." if loss.shared else _UNFENCED), play.head)
     for swarm, manager in managers.items():
         nodes = {name: node for name, node in loss.nodes.items() if swarms[name] == swarm}
@@ -65,7 +65,7 @@ def clean_up(play: Play, reports: Reports, fenced: Mapping[str, FencedAgent]) ->
 
 def _fenced_now(play: Play, reports: Reports, agent: str, found: FencedAgent) -> FencedAgent | None:
     """Return what is still to clean of what was ``found``: another controller may have cleaned, and moved sessions back, meanwhile."""
-    own = QUEUE_FENCED(agents=[report for report in reports.agents if report["name"] == agent])
+    own = QUEUE_FENCED(agents=[report.to_json() for report in reports.agents if report.name == agent])
     now = play.on_head(own).fenced.get(agent)
     if now is None:
         return None
@@ -81,8 +81,8 @@ def _clean(play: Play, reports: Reports, agent: str, found: FencedAgent | None) 
     if sessions:
         remove_containers(play, [agent], CONTAINERS_ABSENT(sessions=sessions, over=sessions, network=True))
     # None leaves a Swarm because the store says so: an agent that answers says itself that it is in none.
-    known = [one for one in reports.statuses if one.name == agent and one.reachable]
-    rejoins = found.rejoins and any(not (one.swarm or one.managers) for one in known)
+    known = [one for one in reports.agents if one.name == agent and one.reachable]
+    rejoins = found.rejoins and any(not (one.swarm or one.place.managers) for one in known)
     node = _rejoin(play, reports, agent, found.swarm) if rejoins else ""
     play.on_head(QUEUE_CLEANED(agent=agent, sessions=sessions, node=node))
     removed = "its old containers of sessions that have moved are removed" if sessions else ""
@@ -116,17 +116,13 @@ def _rejoin(play: Play, reports: Reports, agent: str, swarm: str) -> str:
 
 
 def _sessions_on_overlays(reports: Reports, agent: str) -> List[str]:
-    found = [one for report in reports.agents if report["name"] == agent for one in report.get("containers") or ()]
-    spans = label.MODE
-    overlays = {
-        one["session"] for one in found if one["labels"].get(spans) == MULTI_NODE and one.get("network") != HOST
-    }
-    return sorted(overlays)
+    found = [one for report in reports.agents if report.name == agent for one in report.containers]
+    return sorted({one.session for one in found if one.label(label.MODE) == MULTI_NODE and one.network != HOST})
 
 
 def _manager(reports: Reports, swarm: str) -> str:
     """A manager of a Swarm that answers; empty without one. If it is not known which Swarm, all managers must be of one."""
-    found = {agent.name: agent.swarm for agent in reports.statuses if agent.reachable and agent.manager}
+    found = {agent.name: agent.swarm for agent in reports.agents if agent.reachable and agent.place.manager}
     if not swarm and len(set(found.values())) > 1:
         return ""
     return next((name for name, own in found.items() if swarm in ("", own)), "")

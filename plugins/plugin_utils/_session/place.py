@@ -84,7 +84,7 @@ def _patience(play: Play, asked: LaunchSpec) -> float:
 
 
 def _options(asked: LaunchSpec, reports: Reports) -> Json:
-    lease = lease_seconds(asked.request, reports.statuses, asked.settings.launch_timeout)
+    lease = lease_seconds(asked.request, reports.agents, asked.settings.launch_timeout)
     return {
         "request": asked.request.to_json(),
         "queue_policy": asked.settings.queue_policy,
@@ -159,7 +159,7 @@ def _until_placed(
             own = [asked.request.name]
             used = collect_reports(play, asked.request.image, asked.folders, apps_of=own, is_shown=False)
             queued = queued or ("" if play.check else found[0][0].session.id)
-        agents = [avoided.apply_to(report) for report in used.agents]
+        agents = [avoided.apply_to(report).to_json() for report in used.agents]
         found[:] = [(_attempt(play, {**options, "queued": queued, "agents": agents}), used)]
         return found[0][0].outcome != "pending"
 
@@ -185,13 +185,13 @@ def _decided(play: Play, options: Json) -> Decision:
 def _with_plan(play: Play, placed: Launch, plan: Plan, reports: Reports) -> Launch:
     """The decision with its plan, which is compared with the request."""
     request, decision = placed.asked.request, placed.decision
-    check_agreement(plan, request, [agent.name for agent in reports.statuses], play.head)
+    check_agreement(plan, request, [agent.name for agent in reports.agents], play.head)
     plan = with_user_environment(plan, render_environment(request, plan))
     if (decision.outcome == "placed" or decision.former_size) and plan.network.driver == "overlay":
         # Other containers on these agents could send frames into its network.
         lacking = unguarded(reports.agents, plan.agents)
         play.warn(UNGUARDED % ", ".join(lacking) if lacking else "")
-    return replace(placed, plan=plan, agents=reports.statuses)
+    return replace(placed, plan=plan, agents=reports.agents)
 
 
 def show_place(play: Play, placed: Launch, found: Mapping[str, Any] = MappingProxyType({})) -> List[str]:

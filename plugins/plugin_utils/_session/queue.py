@@ -191,13 +191,13 @@ class _Pass:
         """Write what the pass leaves behind. A command about another session does not write it: that user may not be permitted to."""
         path = "" if self._follows else self._settings.sessions_metrics
         if path:
-            agents = collect_reports(self._play, measure=True).agents
+            agents = collect_reports(self._play, measure=True).documents
             self.has_changed = write_metrics(self._play, path, agents) or self.has_changed
 
     def _listed(self, reports: Reports) -> List[SessionView]:
         """The sessions. One is overdue by the clocks of the head and of this machine: one that is ahead ends none."""
         with self._play.phase("upkeep"):
-            listed = read_list(self._play, reports.agents, {"whole_requests": True}, self._play.owner).sessions
+            listed = read_list(self._play, reports.documents, {"whole_requests": True}, self._play.owner).sessions
         now = time.time()
         return [replace(one, overdue=one.overdue and now > (one.ends or 0)) for one in listed]
 
@@ -206,7 +206,7 @@ class _Pass:
         play, folders = self._play, StaleSessionDirs.of(self._play.artifacts, check=self._play.check)
         maintain = QUEUE_MAINTAIN(
             owner=self._owner,
-            agents=reports.agents,
+            agents=reports.documents,
             keep_days=self._settings.keep_days,
             keep_logs=self._settings.keep_logs,
             **folders.option(),
@@ -223,7 +223,7 @@ class _Pass:
         """Rounds until nothing fits. In check mode nothing is launched, so another round would give the same room again."""
         tried: List[str] = []
         while True:
-            decided = self._decided(tried, reports.agents)
+            decided = self._decided(tried, reports.documents)
             fitting = [validation.arrived(SessionView, one, "answer", self._play.head) for one in decided.fitting]
             requested = self._requested(fitting)
             if not self._play.check:

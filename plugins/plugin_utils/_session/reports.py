@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.codec import Json, subset
 from ...module_utils._shared.constants import STATE_DIR
 from ...module_utils._shared.documents import validation
+from ...module_utils._shared.documents.findings import names_of_one_engine, one_engine
 from ...module_utils._shared.documents.plan import Plan
-from ...module_utils._shared.documents.report import AgentStatus, names_of_one_engine, one_engine
+from ...module_utils._shared.documents.report import AgentReport
 from ...module_utils._shared.documents.schema import AGENT
 from ...module_utils._shared.documents.view import SessionList
 from ...module_utils._shared.errors import ComputeError, Failure, InputError, StateError
@@ -74,46 +75,46 @@ class Exclusions:
         subnets = filter(None, (plan.network.subnet, plan.network.fabric))
         return Exclusions((*self.subnets, *subnets), (*self.ports, *ports), self.agents)
 
-    def apply_to(self, report: Json) -> Json:
+    def apply_to(self, report: AgentReport) -> AgentReport:
         """The report of an agent on which these are in use."""
-        if report.get("name") in self.agents:
-            report = {**report, "avoid": self.agents[report["name"]]}
+        if report.name in self.agents:
+            report = replace(report, avoid=self.agents[report.name])
         if not self.subnets:
             return report
-        routes = [*(report.get("routes") or ()), *self.subnets]
-        return {**report, "routes": routes, "ports": [*(report.get("ports") or ()), *self.ports]}
+        return replace(report, routes=(*report.routes, *self.subnets), ports=(*report.ports, *self.ports))
 
 
 @dataclass(frozen=True)
 class Reports:
     """The reports of the agents, in the order of the play, and what each agent lacks that a launch can supply first."""
 
-    agents: List[Json]
+    agents: Sequence[AgentReport]
     lacks: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @cached_property
-    def statuses(self) -> List[AgentStatus]:
-        return [AgentStatus.from_json(report) for report in self.agents]
+    def documents(self) -> List[Json]:
+        """The reports for a step."""
+        return [agent.to_json() for agent in self.agents]
 
     @property
     def reachable(self) -> List[str]:
-        return [str(report["name"]) for report in self.agents if report.get("reachable")]
+        return [agent.name for agent in self.agents if agent.reachable]
 
     def check_names(self) -> None:
         """Refuse an engine under two names: it would be given twice what it has."""
-        groups = names_of_one_engine((agent.name, agent.identity) for agent in self.statuses)
+        groups = names_of_one_engine((agent.name, agent.engine.identity) for agent in self.agents)
         if groups:
             raise StateError(". ".join(": ".join(one_engine(names)) for names in groups) + ".", groups[0][1])
 
     def updated(self, newer: Reports) -> Reports:
         """These reports, of which some are replaced by newer ones."""
-        replaced = {report["name"]: report for report in newer.agents}
-        agents = [replaced.get(report["name"], report) for report in self.agents]
+        replaced = {agent.name: agent for agent in newer.agents}
+        agents = [replaced.get(agent.name, agent) for agent in self.agents]
         return Reports(agents, {**self.lacks, **newer.lacks})
 
     def have_only_networks_of(self, sessions: Collection[str]) -> bool:
         """Return whether nothing is left of these ended sessions but networks: an earlier command has waited for their endpoints."""
-        seen = {container.get("session") for agent in self.agents for container in agent.get("containers") or ()}
+        seen = {container.session for agent in self.agents for container in agent.containers}
         return bool(sessions) and not seen & set(sessions)
 
 
@@ -138,10 +139,8 @@ def collect_reports(
         own = play.state_dir or STATE_DIR
         answers = play.try_on_each(names, lambda host: REPORT_COLLECT(options=asked[host], store=own))
     _check_head(play.head, answers)
-    found = {host: of_result(asked[host], answer) for host, answer in answers.items()}
-    return Reports(
-        [result["agent"] for result in found.values()], {host: lacks(result) for host, result in found.items()}
-    )
+    found = {host: answered(asked[host], answer) for host, answer in answers.items()}
+    return Reports([one.agent for one in found.values()], {host: one.lacks for host, one in found.items()})
 
 
 def _check_head(head: str, answers: Mapping[str, Json | Failure]) -> None:
@@ -204,31 +203,43 @@ def report_options(given: Json) -> Json:
     return dict(checked.validated_parameters)
 
 
-def of_result(asked: Json, result: Json | Failure) -> Json:
-    """A result of C(agent_info) with a checked report as ``agent``. ``asked`` are its options.
+@dataclass(frozen=True)
+class Answer:
+    """The report in a host's answer, with what the host lacks. Without one, it is made here: ``lost`` is what is known then."""
+
+    agent: AgentReport
+    lacks: Sequence[str]
+    lost: Json | None = None
+
+
+def answered(asked: Json, result: Json | Failure) -> Answer:
+    """The answer of a host to C(report.collect) with these options.
 
     A lost connection may come back. A module that fails, for example without a library, fails again until the host is repaired.
     """
     if isinstance(result, Failure):
-        if result.code == UNREACHABLE:
-            return {**_lost(asked, root_cause(result), may_return=True), "connected": False}
         if result.code == InputError.code:
             raise StepError(result)
-        return _lost(asked, root_cause(result), may_return=False)
+        return _lost(asked, root_cause(result), may_return=result.code == UNREACHABLE)
     if not AGENT(asked["name"]):
-        return _lost(asked, _ODD_NAME, may_return=False)
+        return _lost(asked, _ODD_NAME)
     try:
-        return {**result, "agent": validation.report(result.get("agent"), str(asked["name"]))}
+        report = validation.report(result.get("agent"), str(asked["name"]))
     except ComputeError as error:
         # An agent whose report is refused gets nothing, and delays no session elsewhere.
-        return _lost(asked, root_cause(error.failure), may_return=False)
+        return _lost(asked, root_cause(error.failure))
+    return Answer(report, lacks(report))
 
 
-def _lost(asked: Json, reason: str, *, may_return: bool) -> Json:
+def _lost(asked: Json, reason: str, *, may_return: bool = False) -> Answer:
+    """A host without a report. One that Ansible cannot connect to cannot be provisioned."""
     groups = asked.get("group") or "default"
     group = groups if isinstance(groups, str) else ",".join(groups)
-    report = {"name": asked["name"], "group": group, "reachable": False, "may_return": may_return}
-    return {"changed": False, "agent": {**report, "reason": reason}, "duration": 0.0}
+    report = AgentReport(asked["name"], reachable=False, reason=reason, may_return=may_return, group=group)
+    known = {"agent": subset(report, "name", "group", "reachable", "may_return", "reason")}
+    if may_return:
+        return Answer(report, [], {**known, "connected": False})
+    return Answer(report, lacks(report), known)
 
 
 def _asked_of(play: Play, host: str) -> Json:
@@ -243,13 +254,13 @@ def _set(options: Json) -> Json:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def read_list(play: Play, agents: List[Json], wanted: Json, owner: str) -> SessionList:
+def read_list(play: Play, agents: Sequence[Json], wanted: Json, owner: str) -> SessionList:
     """The head's list of the sessions of an owner; without an owner, of the current user."""
     return validation.arrived(SessionList, list_document(play, agents, wanted, owner), "answer", play.head)
 
 
-def list_document(play: Play, agents: List[Json], wanted: Json, owner: str) -> Json:
-    """The list as C(session_info) returns it."""
+def list_document(play: Play, agents: Sequence[Json], wanted: Json, owner: str) -> Json:
+    """The list as C(session_info) returns it, from reports or results of C(agent_info)."""
     reports = [dict(agent.get("agent") or agent) for agent in agents]
     whose = None if owner == ALL_OWNERS else owner or login()
     asked = {name: value for name, value in wanted.items() if value is not None and name not in ("agents", "owner")}

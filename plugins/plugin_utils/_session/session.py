@@ -103,7 +103,7 @@ def _to_prepare(play: Play, found: LaunchVariables, request: Request, reports: R
     lacks = reports.lacks
     if play.check or not found.settings.provision:
         lacks = {}
-    has_image = any((report.get("image") or {}).get("present") for report in reports.agents)
+    has_image = any(agent.image.present for agent in reports.agents)
     return {
         "provision": [host for host, lacking in lacks.items() if "agent" in lacking],
         "environment": catalogue.built_by(request.image) if any(lacks.values()) and not has_image else "",

@@ -84,7 +84,7 @@ def terminate(
     reports = recent.of("", ()) if recent else collect_reports(play, apps_of=[name])
     which = {"name": name, "owner": owner, "id": session_id}
     with play.phase("end"):
-        begun = record_session(play, "terminating", **which, lease=lease, agents=reports.agents, reason=reason)
+        begun = record_session(play, "terminating", **which, lease=lease, agents=reports.documents, reason=reason)
     session, play.waiting = begun.session, begun.waiting
     ending = session.id if session and session.state == states.TERMINATING else ""
     if play.check:
@@ -95,7 +95,7 @@ def terminate(
         recent.note_use(removed.outdated)
     if ending:
         reached = [agent for agent in reports.reachable if agent not in removed.failed]
-        change = {"agents": reports.agents, "reached": reached, "logs": removed.logs}
+        change = {"agents": reports.documents, "reached": reached, "logs": removed.logs}
         session = record_session(play, "terminated", id=ending, **change).session
     if removed.failed:
         raise StepError(joint_failure(list(removed.failed.values())))
@@ -149,7 +149,7 @@ def remove(
     if not sessions:
         return CleanupResult()
     has_waited = not ending and reports.have_only_networks_of(leftovers)
-    patience = network_patience(unreachable_agents(reports.statuses), has_waited)
+    patience = network_patience(unreachable_agents(reports.agents), has_waited)
     logs = _logs_of(ending) if ending else None
     before = [session for session in leftovers if session not in new]
     grace = {**dict.fromkeys(new, GRACE), **own}
@@ -170,9 +170,9 @@ def _keep_logs(play: Play, reports: Reports, sessions: Sequence[str]) -> None:
     """Let the head keep the logs of sessions that have ended by themselves."""
     for session in sessions:
         holding = [
-            str(agent["name"])
+            agent.name
             for agent in reports.agents
-            if any(container.get("session") == session for container in agent.get("containers") or ())
+            if any(container.session == session for container in agent.containers)
         ]
         answers = play.answers(holding, LOGS_READ(wanted=_logs_of(session))).values()
         logs = [answer.to_json() for answer in answers if isinstance(answer, Logs) and answer.logs]

@@ -13,7 +13,7 @@ import docker
 import pytest
 from engine_lab import run_module
 
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
 
 
 @pytest.fixture(scope="module")
@@ -27,15 +27,16 @@ def test_report(info: dict[str, Any]) -> None:
         holder.listen()
         report = run_module("agent_info", name="agent1", paths=["/etc", "/no/such"], address="192.0.2.1")["agent"]
         assert holder.getsockname()[1] in report["ports"]
-    agent = AgentStatus.from_json(report)
+    agent = AgentReport.from_json(report)
     assert agent.reachable
-    assert agent.millicpus == info["NCPU"] * 1000
-    assert agent.memory == info["MemTotal"]
+    assert agent.capacity.millicpus == info["NCPU"] * 1000
+    assert agent.capacity.memory == info["MemTotal"]
     assert agent.architecture == info["Architecture"]
-    assert len(agent.cpu_ids) == info["NCPU"]
+    assert len(agent.capacity.cpu_ids) == info["NCPU"]
     assert report["paths"] == {"/etc": True, "/no/such": False}
-    assert any(subnet for subnet in agent.subnets)
-    assert set(agent.subnets) >= {"172.17.0.0/16"} or "172.17.0.0/16" not in agent.routes
+    subnets = {subnet for network in agent.networks for subnet in network.subnets}
+    assert subnets
+    assert "172.17.0.0/16" in subnets or "172.17.0.0/16" not in agent.routes
     assert 1200 <= agent.mtu <= 65535
     assert report["limits"]["nofile"] >= 0
     empty = dict.fromkeys(("reference", "id", "architecture", "made", "owner"), "")
@@ -80,7 +81,7 @@ def test_bad_amounts_are_refused(options: dict[str, Any], variable: str) -> None
 def test_an_engine_that_does_not_answer_is_a_report(docker_host: str, reason: str) -> None:
     result = run_module("agent_info", name="agent1", docker_host=docker_host)
     assert not result.get("failed")
-    agent = AgentStatus.from_json(result["agent"])
+    agent = AgentReport.from_json(result["agent"])
     assert not agent.reachable
     assert not agent.may_return
     assert agent.reason == f"The engine of agent1 does not answer at {docker_host}: {reason}"

@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, Dict, Sequence, Tuple
 
 from ..._shared.codec import Json
 from ..._shared.constants import CONFIG_FOLDER
 from ..._shared.documents.plan import Container, Plan
+from ..._shared.documents.report import BatchState
 from ..._shared.documents.topology import timeout_text
 from ..._shared.errors import ConflictError, EngineError, NotFoundError, StateError
 from ..._shared.names import run_folder
@@ -157,11 +158,11 @@ class Batch:
         stopped = [one for one in here if (listed.get(one.id) or {}).get("State") not in ACTIVE]
         dead = [_death(self.engine, container, listed.get(container.id)) for container in stopped]
         main = listed.get(self.plan.session.id)
-        state = {**parse_exit(None), "begun": True}
+        state = parse_exit(None)
         if main is not None:
             with suppress(ConflictError):  # main1 is paused
                 state = read_state(self.engine, main["Id"], self.plan.session.id)
-        return {**state, "dead": dead}
+        return {**state.to_json(), "dead": dead}
 
     def _main(self) -> Json:
         main = self.engine.members(self.plan.session.id).get(self.plan.session.id)
@@ -177,30 +178,29 @@ def _engine_time() -> str:
     return "%s.%09dZ" % (time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)), nanoseconds)
 
 
-def read_state(engine: Engine, identity: str, container: str, hostname: str = "main1") -> Json:
+def read_state(engine: Engine, identity: str, container: str, hostname: str = "main1") -> BatchState:
     """The result of a command, from the file that PID 1 writes, and whether it has begun since its container was started."""
     ended = read_exit(engine, identity, container, hostname)
-    begun = ended["exit_code"] is not None or engine.has_path(identity, run_folder(container) + "/go", hostname)
-    return {**ended, "begun": begun}
+    begun = ended.exit_code is not None or engine.has_path(identity, run_folder(container) + "/go", hostname)
+    return replace(ended, begun=begun)
 
 
-def read_exit(engine: Engine, identity: str, container: str, hostname: str) -> Json:
+def read_exit(engine: Engine, identity: str, container: str, hostname: str) -> BatchState:
     """Return how a command has ended, from the file that PID 1 writes."""
     return parse_exit(engine.read_file(identity, run_folder(container) + "/exit_code", hostname, _LONGEST))
 
 
-def parse_exit(text: bytes | None) -> Json:
-    """An exit code, and whether memory ran out; ``exit_code`` is None while the command runs.
+def parse_exit(text: bytes | None) -> BatchState:
+    """The state of a command that has begun.
 
     Root of the container may have written anything: text that is not an exit code is a failure, with a reason.
     """
     if text is None:
-        return {"exit_code": None, "oom_killed": False, "reason": ""}
+        return BatchState()
     ended = _ENDED.fullmatch(text)
     if ended is None:
-        reason = "the file with the exit code does not hold a number"
-        return {"exit_code": UNREADABLE, "oom_killed": False, "reason": reason}
-    return {"exit_code": int(ended.group(1)), "oom_killed": bool(ended.group(2)), "reason": ""}
+        return BatchState(UNREADABLE, reason="the file with the exit code does not hold a number")
+    return BatchState(int(ended.group(1)), bool(ended.group(2)))
 
 
 def _death(engine: Engine, container: Container, listed: Json | None) -> Json:

@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 from ..._shared import label
 from ..._shared.codec import Json
+from ..._shared.documents.report import ObservedContainer
 from ..._shared.errors import LibraryError
 from ..._shared.image_reference import names_of
 from ..._shared.names import run_folder
@@ -153,10 +154,10 @@ def waits_for_secrets(engine: Engine, identity: str, container: str, hostname: s
     return engine.has_path(identity, run_folder(container) + "/.waits_for_secrets", hostname)
 
 
-def container_entries(engine: Engine, listed: Sequence[Json]) -> List[Json]:
+def container_entries(engine: Engine, listed: Sequence[Json]) -> List[ObservedContainer]:
     """Report entries of containers, in their order. Only stopped containers are inspected, for how they have ended."""
 
-    def entry(container: Json) -> Json:
+    def entry(container: Json) -> ObservedContainer:
         has_ended = container["State"] not in ("created", "planned", "running")
         try:
             inspected = engine.inspect(container["Id"], engine_name(container)) if has_ended else None

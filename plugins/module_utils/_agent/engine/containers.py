@@ -17,6 +17,7 @@ from ..._shared.constants import CONFIG_FOLDER
 from ..._shared.documents.condition import limit_faults
 from ..._shared.documents.label_rules import invalid_labels
 from ..._shared.documents.plan import Container, Mount, Plan
+from ..._shared.documents.report import Enforced, EngineLimits
 from ..._shared.errors import ConflictError, EngineError, InputError, StateError, TakenError
 from ..._shared.image_reference import names_of
 from ..._shared.parallel import run_all
@@ -26,7 +27,7 @@ from .control_groups import enforced
 from .data_folders import check_folders_answer, check_mounts_answer, found_folders
 from .device_nodes import amd_gpus, mps_fault
 from .fabric import is_connected
-from .payloads import NO_LIMITS, AgentSettings, EngineLimits, container_body, endpoint
+from .payloads import NO_LIMITS, AgentSettings, container_body, endpoint
 from .removal import GOING, ContainerChanges, remove_orphans, state_of, stop_containers
 from .reports import claims, engine_name
 from .runtime import find_runtime
@@ -125,7 +126,7 @@ class AgentContainers:
         """Give the limits of the plan to the containers that run here with others."""
         running = [one for one in self.mine if state_of(listed.get(one.id)) == "running"]
         found = enforced([listed[one.id]["Id"] for one in running])
-        known = [(one, found.get(listed[one.id]["Id"]) or {}) for one in running]
+        known = [(one, found.get(listed[one.id]["Id"]) or Enforced()) for one in running]
         changed = [one for one, limits in known if limit_faults(self.plan, one, limits)]
         for container in changed:
             outcome.act(container.name, "updated", "running")
@@ -172,7 +173,7 @@ class AgentContainers:
     def _entries(self, listed: Dict[str, Json]) -> List[Json]:
         """Report entries in rank order; in check mode, a container that does not exist has the state ``planned``."""
         known = [listed.get(container.id) or self._planned(container) for container in self.mine]
-        return container_entries(self.engine, known)
+        return [one.to_json() for one in container_entries(self.engine, known)]
 
     def _planned(self, container: Container) -> Json:
         place = {self.plan.network.name: endpoint(container)}

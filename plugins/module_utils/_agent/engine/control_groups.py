@@ -9,7 +9,7 @@ import os
 import re
 from typing import Collection, Dict, Iterator
 
-from ..._shared.codec import Json
+from ..._shared.documents.report import Enforced
 from ..._shared.paths import read
 
 ROOT = "/sys/fs/cgroup"
@@ -45,12 +45,8 @@ def _walk(folder: str, depth: int) -> Iterator[tuple[str, str]]:
             yield from _walk(entry.path, depth - 1)
 
 
-def enforced(engine_ids: Collection[str], root: str = ROOT) -> Dict[str, Json]:
-    """Return what the kernel enforces of the containers that run here, by their ID in the engine.
-
-    C(millicpus), C(memory) and C(pids) are 0 without a limit, and C(cpuset) is empty if all CPUs are allowed. What cannot be read is
-    left out.
-    """
+def enforced(engine_ids: Collection[str], root: str = ROOT) -> Dict[str, Enforced]:
+    """Return what the kernel enforces of the containers that run here, by their ID in the engine."""
     if is_unified(root):
         return {identity: _unified(path) for identity, path in found(root, engine_ids).items()}
     memory = os.path.join(root, "memory")
@@ -58,7 +54,7 @@ def enforced(engine_ids: Collection[str], root: str = ROOT) -> Dict[str, Json]:
     return {identity: _separate(root, path) for identity, path in paths.items()}
 
 
-def _unified(group: str) -> Json:
+def _unified(group: str) -> Enforced:
     """Version 2 of control groups."""
 
     def text(name: str) -> str:
@@ -68,7 +64,7 @@ def _unified(group: str) -> Json:
     return _known(quota, period, text("memory.max"), text("pids.max"), _cpus(group))
 
 
-def _separate(root: str, path: str) -> Json:
+def _separate(root: str, path: str) -> Enforced:
     """Version 1, with a folder for each controller."""
 
     def text(controller: str, name: str) -> str:
@@ -88,15 +84,10 @@ def _cpus(group: str) -> str | None:
     return "" if text == read(above).strip() else text
 
 
-def _known(quota: str, period: str, memory: str, pids: str, cpus: str | None) -> Json:
+def _known(quota: str, period: str, memory: str, pids: str, cpus: str | None) -> Enforced:
     cpu = _amount(quota)
-    amounts = {
-        "millicpus": round(cpu * 1000 / int(period)) if cpu and period.isdigit() and int(period) else cpu,
-        "memory": _amount(memory),
-        "pids": _amount(pids),
-        "cpuset": cpus,
-    }
-    return {name: value for name, value in amounts.items() if value is not None}
+    millicpus = round(cpu * 1000 / int(period)) if cpu and period.isdigit() and int(period) else cpu
+    return Enforced(millicpus, _amount(memory), _amount(pids), cpus)
 
 
 def _amount(text: str) -> int | None:

@@ -152,7 +152,7 @@ def describe_image(engine: Engine, name: str, reason: str = "") -> AgentImage:
     image = engine.image(name) if name else None
     found, info = image or {}, engine.info()
     return AgentImage(
-        **image_entry(name, image),
+        **vars(image_entry(name, image)),
         agent=engine.agent,
         content=content_of(found) if found else "",
         digests=tuple(found.get("RepoDigests") or ()),

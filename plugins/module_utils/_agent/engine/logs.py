@@ -12,8 +12,8 @@ import re
 import time
 from typing import Collection, List
 
-from ..._shared.codec import Json
 from ..._shared.documents.plan import Container
+from ..._shared.documents.report import ObservedContainer
 from ..._shared.documents.step_documents import ContainerLog, LogRequest
 from ..._shared.documents.topology import order_of
 from ..._shared.errors import ComputeError, EngineError
@@ -37,33 +37,30 @@ def read_logs(engine: Engine, request: LogRequest, hung: Collection[str] = ()) -
     """The log of each container, main1 first. The text of a log that cannot be read says why. The IDs ``hung`` are not asked for."""
     members = [listed for listed in engine.containers(session=request.session) if is_member(listed)]
     entries = [container_entry(listed) for listed in members]
-    named = [entry for entry in entries if not request.containers or entry["hostname"] in request.containers]
-    chosen = [entry for entry in named if entry["state"] in ENDED or not request.ended]
+    named = [entry for entry in entries if not request.containers or entry.hostname in request.containers]
+    chosen = [entry for entry in named if entry.state in ENDED or not request.ended]
     # Not by the rank in the labels, which is the one at the creation: roles change their sizes.
-    ordered = sorted(chosen, key=lambda entry: order_of(entry["hostname"]))
+    ordered = sorted(chosen, key=lambda entry: order_of(entry.hostname))
 
     share = min(LONGEST_LOG, max(LEAST_LOG, request.total // max(1, len(ordered))))
     deadline = deadline_in(request.deadline)
 
-    def read(entry: Json) -> str:
+    def read(entry: ObservedContainer) -> str:
         """The log, or why it cannot be read: that must not hide the other logs, or stop the end of the session."""
         try:
-            if entry["engine_id"] in hung:
+            if entry.engine_id in hung:
                 return "(its log cannot be read: the container hangs)\n"
             if time.monotonic() >= deadline:
                 return "(its log was not read: reading the logs took longer than %d s)\n" % request.deadline
             if request.ended:
-                return _last_words(engine, entry["engine_id"], share, deadline)
-            text = engine.logs(entry["engine_id"], request.tail, request.since, request.timestamps, share, deadline)
+                return _last_words(engine, entry.engine_id, share, deadline)
+            text = engine.logs(entry.engine_id, request.tail, request.since, request.timestamps, share, deadline)
             return _of_programs(text, request.timestamps)
         except ComputeError as error:  # also a conflict: the engine is removing the container
             return f"(its log cannot be read: {error.message.rstrip('.')})\n"
 
     texts = run_all(read, ordered)
-    return [
-        ContainerLog(entry["hostname"], entry["state"], text, entry["engine_name"])
-        for entry, text in zip(ordered, texts)
-    ]
+    return [ContainerLog(entry.hostname, entry.state, text, entry.engine_name) for entry, text in zip(ordered, texts)]
 
 
 def _of_programs(text: str, timestamps: bool = False) -> str:

@@ -30,6 +30,7 @@ from ..._shared.constants import (
     VXLAN_OVERHEAD,
 )
 from ..._shared.documents.plan import Container, Mount, Network, Plan, Resources, Session
+from ..._shared.documents.report import EngineLimits
 from ..._shared.names import expanded
 from ..._shared.paths import covers
 from .device_nodes import device_requests, nvidia_only
@@ -58,14 +59,7 @@ _SECRETS_TMPFS = "rw,noexec,nosuid,nodev,size=8m,mode=0755"
 DROPPED = ("MKNOD", "SETFCAP", "NET_RAW")
 
 
-@dataclass(frozen=True)
-class EngineLimits:
-    """Resource limits of a container: -1 is unlimited, 0 leaves the engine's default."""
-
-    nofile: int = 0
-    memlock: int = 0
-
-
+# The engine's default.
 NO_LIMITS = EngineLimits()
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from ..._shared.codec import Json
 from ..._shared.documents.condition import difference
 from ..._shared.documents.plan import Container, Plan
-from ..._shared.documents.report import ObservedContainer
 from .client import Engine
 from .payloads import limit_amounts
 from .reports import container_entry
@@ -20,7 +19,7 @@ from .reports import container_entry
 
 def is_planned(plan: Plan, container: Container, listed: Json) -> bool:
     """Return whether a container that runs is at its place, and its ports are published."""
-    state, _fault = difference(plan, container, ObservedContainer.from_json(container_entry(listed)))
+    state, _fault = difference(plan, container, container_entry(listed))
     return not state
 
 
@@ -28,7 +27,7 @@ def restore(engine: Engine, plan: Plan, container: Container, listed: Json) -> N
     """Give a container that does not run its place again, if it has another one or none."""
     entry = container_entry(listed)
     is_known = "NetworkSettings" in listed and not plan.network.is_of_host
-    if is_known and (entry["network"], entry["address"]) != (plan.network.name, container.address):
+    if is_known and (entry.network, entry.address) != (plan.network.name, container.address):
         connect_networks(engine, plan, container, listed)
 
 

@@ -17,6 +17,7 @@ from ..._shared import label
 from ..._shared.codec import Json, digest
 from ..._shared.constants import HOST, RELAY_ROLE, RUNTIME_PATH, SSH_PORT
 from ..._shared.documents.plan import App
+from ..._shared.documents.report import Relay
 from ..._shared.documents.topology import address_of_app
 from ..._shared.errors import ComputeError, EngineError, InputError, TakenError
 from ..._shared.names import container_id, container_names
@@ -41,8 +42,8 @@ class Relays:
     ports: Tuple[int, int]
     check: bool = False
 
-    def published(self) -> List[Json]:
-        """The relays that run: ``name`` of the app, ``host_ip`` and ``port``."""
+    def published(self) -> List[Relay]:
+        """The relays that run."""
         session = self.main["Labels"][label.SESSION]
         return relays_by_session(self.engine.containers(session)).get(session, [])
 
@@ -120,7 +121,7 @@ def relay_body(main: Json, app: App, port: int, labels: Dict[str, str]) -> Json:
     volume = next(mount["Name"] for mount in main["Mounts"] if mount.get("Destination") == RUNTIME_PATH)
     entry = container_entry(main)
     program = RUNTIME_PATH + "/bin/busybox"
-    listen = [program, "nc", "-ll", "-p", str(_LISTEN), "-e", program, "nc", entry["address"], str(app.port)]
+    listen = [program, "nc", "-ll", "-p", str(_LISTEN), "-e", program, "nc", entry.address, str(app.port)]
     # It is reached in the families in which SSH of main1 is.
     ssh = [str(one.get("IP", "")) for one in main.get("Ports") or () if one.get("PrivatePort") == SSH_PORT]
     places = places_of(address_of_app(app, max(ssh, key=lambda address: ":" in address, default="")), port)
@@ -136,7 +137,7 @@ def relay_body(main: Json, app: App, port: int, labels: Dict[str, str]) -> Json:
         "Healthcheck": {"Test": ["NONE"]},
         "ExposedPorts": {"%d/tcp" % _LISTEN: {}},
         "HostConfig": {
-            "NetworkMode": entry["network"],
+            "NetworkMode": entry.network,
             "PidMode": "container:" + main["Id"],
             "PortBindings": {"%d/tcp" % _LISTEN: places},
             "Mounts": [runtime_mount(volume)],
@@ -149,5 +150,5 @@ def relay_body(main: Json, app: App, port: int, labels: Dict[str, str]) -> Json:
             "PidsLimit": _PROCESSES,
             "LogConfig": {"Type": "none"},
         },
-        "NetworkingConfig": {"EndpointsConfig": {entry["network"]: {}}},
+        "NetworkingConfig": {"EndpointsConfig": {entry.network: {}}},
     }

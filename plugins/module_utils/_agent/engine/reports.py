@@ -6,14 +6,21 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterable, List, Sequence, Set
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Set
 
 from ..._shared import label
 from ..._shared.codec import Json, digest
 from ..._shared.constants import HOST, MULTI_NODE, RELAY_ROLE
 from ..._shared.documents.label_rules import invalid_labels, small_number
 from ..._shared.documents.plan import Resources
-from ..._shared.documents.report import SwarmPlace
+from ..._shared.documents.report import (
+    EngineNetwork,
+    IgnoredContainer,
+    ImageState,
+    ObservedContainer,
+    Relay,
+    SwarmPlace,
+)
 from ..._shared.documents.schema import MADE, MAKER, UUID
 from ..._shared.exits import APART
 from ..._shared.names import container_names, network_name
@@ -45,14 +52,14 @@ def is_relay(listed: Json) -> bool:
     return bool(listed["Labels"].get(label.ROLE) == RELAY_ROLE)
 
 
-def relays_by_session(everyone: Iterable[Json]) -> Dict[str, List[Json]]:
-    """The relays that run, by the ID of their session: ``name`` of the app, ``host_ip`` and ``port``."""
-    found: Dict[str, List[Json]] = {}
+def relays_by_session(everyone: Iterable[Json]) -> Dict[str, List[Relay]]:
+    """The relays that run, by the ID of their session."""
+    found: Dict[str, List[Relay]] = {}
     for relay in everyone:
         bound = [port for port in relay.get("Ports") or () if port.get("PublicPort")]
         if is_ours(relay) and is_relay(relay) and relay.get("State") == "running" and bound:
-            place = {"host_ip": str(bound[0].get("IP", "")), "port": int(bound[0]["PublicPort"])}
-            entry = {"name": relay["Labels"].get(label.RELAY, ""), **place}
+            name, port = relay["Labels"].get(label.RELAY, ""), int(bound[0]["PublicPort"])
+            entry = Relay(name, str(bound[0].get("IP", "")), port)
             found.setdefault(relay["Labels"][label.SESSION], []).append(entry)
     return found
 
@@ -89,45 +96,48 @@ def has_own_hostname(listed: Json, inspected: Json | None) -> bool:
     return bool(found == (listed["Id"][:12] if is_relay(listed) else hostname_of(listed["Labels"])))
 
 
-def ignored_entries(everyone: Iterable[Json]) -> List[Json]:
+def ignored_entries(everyone: Iterable[Json]) -> List[IgnoredContainer]:
     """The containers that claim to belong to a session and whose labels cannot be read, with the first such label."""
     claimed = [listed for listed in everyone if claims(listed) and invalid_labels(listed["Labels"])]
     return [
-        {"engine_name": engine_name(listed) or listed["Id"][:12], "label": invalid_labels(listed["Labels"])}
+        IgnoredContainer(engine_name(listed) or listed["Id"][:12], invalid_labels(listed["Labels"]))
         for listed in claimed
     ]
 
 
-def container_entry(listed: Json, inspected: Json | None = None) -> Json:
+def container_entry(listed: Json, inspected: Json | None = None) -> ObservedContainer:
     """A session's container as reports show it, from the engine's list; ``inspected`` adds how it has ended."""
     labels = {name: text for name, text in (listed.get("Labels") or {}).items() if name.startswith(label.PREFIX)}
     network, address = _place(listed)
-    resources = _document(labels.get(label.RESOURCES), {})
     state = (inspected or {}).get("State") or {}
-    return {
-        "id": labels.get(label.CONTAINER, ""),
-        "session": labels.get(label.SESSION, ""),
-        **{name: labels.get(f"{label.SESSION}.{name}", "") for name in ("name", "owner", "group", "mode")},
-        "hostname": hostname_of(labels),
-        "role": labels.get(label.ROLE, ""),
-        **{name: small_number(labels.get(f"{label.CONTAINER}.{name}")) for name in ("index", "rank")},
-        "launch": labels.get(label.LAUNCH, ""),
-        "spec": labels.get(label.SPEC, ""),
-        "engine_id": listed["Id"],
-        "engine_name": engine_name(listed),
-        "image": listed.get("Image", ""),
-        "state": APART if _is_apart(listed, labels) else state.get("Status") or listed.get("State", ""),
-        "exit_code": int(state.get("ExitCode") or 0),
-        "oom_killed": bool(state.get("OOMKilled")),
-        "created": float(listed.get("Created") or 0),
-        "address": address,
-        "network": network,
-        "resources": Resources.from_json(resources).to_json() if resources else {},
-        "ports": sorted(published(listed) | booked_ports(labels)),
+    return ObservedContainer(
+        id=labels.get(label.CONTAINER, ""),
+        session=labels.get(label.SESSION, ""),
+        name=labels.get(label.NAME, ""),
+        owner=labels.get(label.OWNER, ""),
+        group=labels.get(label.GROUP, ""),
+        mode=labels.get(label.MODE, ""),
+        hostname=hostname_of(labels),
+        role=labels.get(label.ROLE, ""),
+        index=small_number(labels.get(label.INDEX)),
+        rank=small_number(labels.get(label.RANK)),
+        launch=labels.get(label.LAUNCH, ""),
+        spec=labels.get(label.SPEC, ""),
+        engine_id=listed["Id"],
+        engine_name=engine_name(listed),
+        image=listed.get("Image", ""),
+        state=APART if _is_apart(listed, labels) else state.get("Status") or listed.get("State", ""),
+        exit_code=int(state.get("ExitCode") or 0),
+        oom_killed=bool(state.get("OOMKilled")),
+        created=float(listed.get("Created") or 0),
+        address=address,
+        network=network,
+        resources=Resources.from_json(_document(labels.get(label.RESOURCES), {})),
+        ports=tuple(sorted(published(listed) | booked_ports(labels))),
         # Only an entry that shows the container's networks says what it publishes.
-        **({"published": sorted(published(listed))} if "NetworkSettings" in listed else {}),
-        "labels": labels,
-    }
+        published=tuple(sorted(published(listed))) if "NetworkSettings" in listed else None,
+        labels=labels,
+    )
 
 
 def session_of(item: Json) -> str:
@@ -135,15 +145,14 @@ def session_of(item: Json) -> str:
     return str((item.get("Labels") or {}).get(label.SESSION, ""))
 
 
-def network_entry(network: Json) -> Json:
-    """Any network: its subnets, which a new subnet must not overlap, and its session."""
+def network_entry(network: Json) -> EngineNetwork:
     pools = (network.get("IPAM") or {}).get("Config") or []
-    return {
-        "name": network.get("Name", ""),
-        "driver": network.get("Driver", ""),
-        "subnets": [pool["Subnet"] for pool in pools if pool.get("Subnet")],
-        "session": session_of(network) if UUID(session_of(network)) else "",
-    }
+    return EngineNetwork(
+        name=network.get("Name", ""),
+        driver=network.get("Driver", ""),
+        subnets=tuple(pool["Subnet"] for pool in pools if pool.get("Subnet")),
+        session=session_of(network) if UUID(session_of(network)) else "",
+    )
 
 
 def engine_identity(networks: Iterable[Json]) -> str:
@@ -154,16 +163,6 @@ def engine_identity(networks: Iterable[Json]) -> str:
     return next(
         (str(one["Id"]) for one in networks if (one.get("Name"), one.get("Driver")) == ("bridge", "bridge")), ""
     )
-
-
-def engine_entry(info: Json, api: str, swarm: SwarmPlace) -> Json:
-    """The engine and its place in a Swarm."""
-    return {
-        "version": info.get("ServerVersion", ""),
-        "api": api,
-        "rootless": "name=rootless" in (info.get("SecurityOptions") or []),
-        "swarm": swarm.to_json(),
-    }
 
 
 def swarm_place(info: Json) -> SwarmPlace:
@@ -181,19 +180,19 @@ def swarm_place(info: Json) -> SwarmPlace:
     )
 
 
-def image_entry(reference: str, image: Json | None) -> Json:
+def image_entry(reference: str, image: Json | None) -> ImageState:
     image = image or {}
     made, owner = committed(image), image_labels(image).get(label.ORIGIN + ".owner", "")
     # Users write labels, too.
     is_known = bool(made and MADE(made) and MAKER(owner))
-    return {
-        "reference": reference,
-        "present": bool(image),
-        "id": image.get("Id", ""),
-        "architecture": architecture(image.get("Architecture", "")),
-        "made": made if is_known else "",
-        "owner": owner if is_known else "",
-    }
+    return ImageState(
+        reference=reference,
+        present=bool(image),
+        id=image.get("Id", ""),
+        architecture=architecture(image.get("Architecture", "")),
+        made=made if is_known else "",
+        owner=owner if is_known else "",
+    )
 
 
 def committed(image: Json) -> str:
@@ -251,7 +250,7 @@ def _is_apart(listed: Json, labels: Json) -> bool:
     return bool(labels.get(label.FABRIC)) and listed.get("State") == "running" and len(networks) < needed
 
 
-def has_apps(labels: Json) -> bool:
+def has_apps(labels: Mapping[str, str]) -> bool:
     """Return whether a container was launched with apps: main1 publishes their ports, and another container's label names them."""
     ports = _document(labels.get(label.PORTS), [])
     return bool(labels.get(label.APPS)) or any(port.get("name") != "ssh" for port in ports)

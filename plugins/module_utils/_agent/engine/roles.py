@@ -96,10 +96,10 @@ class RoleContainers:
     def _must_not_have_failed(self, member: Member) -> None:
         container, _role, identity = member
         ended = read_exit(self.engine, identity, container.id, container.hostname)
-        if ended["exit_code"]:
-            why = f": {ended['reason']}" if ended.get("reason") else ""
+        if ended.exit_code:
+            why = f": {ended.reason}" if ended.reason else ""
             message = "%s: the command of its role ended with exit code %d before it was ready%s; look at its log."
-            raise EngineError(message % (container.hostname, ended["exit_code"], why), self.agent)
+            raise EngineError(message % (container.hostname, ended.exit_code, why), self.agent)
 
     def _is_ready(self, waiting: Tuple[Member, str]) -> bool:
         (container, _role, identity), ready = waiting

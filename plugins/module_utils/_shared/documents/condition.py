@@ -15,7 +15,7 @@ from ..exits import CHANGED, DETACHED, UNPUBLISHED
 from ..names import container_names
 from ..units import show_bytes, show_cpus
 from .plan import Container, Plan
-from .report import ObservedContainer
+from .report import Enforced, ObservedContainer
 
 # The kernel rounds memory to pages, the largest of which have 64 KiB.
 _PAGE = 1 << 16
@@ -33,7 +33,7 @@ def as_planned(plan: Plan, observed: Mapping[Place, ObservedContainer]) -> Dict[
 def compared(plan: Plan, container: Container, seen: ObservedContainer) -> ObservedContainer:
     """The observed container; if it runs and differs from its plan, with a state and a C(fault) that say so."""
     state, fault = difference(plan, container, seen)
-    return replace(seen, state=state, data={**seen.data, "fault": fault}) if fault else seen
+    return replace(seen, state=state, fault=fault) if fault else seen
 
 
 def difference(plan: Plan, container: Container, seen: ObservedContainer) -> Tuple[str, str]:
@@ -47,38 +47,36 @@ def difference(plan: Plan, container: Container, seen: ObservedContainer) -> Tup
         place, fault = _place(plan, container, seen)
         if fault:
             return place, fault
-    limits = limit_faults(plan, container, seen.data.get("enforced") or {})
-    name = str(seen.data.get("engine_name") or "")
-    session = plan.session
+    limits = limit_faults(plan, container, seen.enforced) if seen.enforced else []
+    name, session = seen.engine_name, plan.session
     if name and name not in container_names(session.owner, session.name, container.hostname, session.id):
         limits = [f"the name {name} in place of {container.name}", *limits]
     return (CHANGED, f"has {', '.join(limits)}") if limits else ("", "")
 
 
 def _place(plan: Plan, container: Container, seen: ObservedContainer) -> Tuple[str, str]:
-    network, address, published = (seen.data.get(name) for name in ("network", "address", "published"))
-    if published is None:
+    if seen.published is None:
         return "", ""
-    if network != plan.network.name:
+    if seen.network != plan.network.name:
         return DETACHED, "is not on the network of the session"
-    if address != container.address:
-        return DETACHED, f"has the address {address or 'none'} in place of {container.address}"
-    lost = {port.host_port for port in container.ports}.difference(published)
+    if seen.address != container.address:
+        return DETACHED, f"has the address {seen.address or 'none'} in place of {container.address}"
+    lost = {port.host_port for port in container.ports}.difference(seen.published)
     return (UNPUBLISHED, f"does not publish port {min(lost)}") if lost else ("", "")
 
 
-def limit_faults(plan: Plan, container: Container, enforced: Mapping[str, object]) -> List[str]:
+def limit_faults(plan: Plan, container: Container, enforced: Enforced) -> List[str]:
     """The limits that differ, each beside the planned one. A container with CPUs of its own has no quota."""
     planned = container.resources
-    cpus, memory, pids, cpuset = (enforced.get(name) for name in ("millicpus", "memory", "pids", "cpuset"))
+    cpus, memory, pids, cpuset = enforced.millicpus, enforced.memory, enforced.pids, enforced.cpuset
     found = []
-    if isinstance(cpus, int) and not planned.cpuset and abs(cpus - planned.millicpus) > 1:
+    if cpus is not None and not planned.cpuset and abs(cpus - planned.millicpus) > 1:
         found.append(f"{_shown(cpus, show_cpus(cpus))} CPUs in place of {show_cpus(planned.millicpus)}")
-    if isinstance(memory, int) and abs(memory - planned.memory) >= _PAGE:
+    if memory is not None and abs(memory - planned.memory) >= _PAGE:
         found.append(f"{_shown(memory, show_bytes(memory))} memory in place of {show_bytes(planned.memory)}")
-    if isinstance(pids, int) and pids != plan.session.pids:
+    if pids is not None and pids != plan.session.pids:
         found.append(f"{_shown(pids, str(pids))} processes in place of {plan.session.pids}")
-    if isinstance(cpuset, str) and numbers(cpuset) != numbers(planned.cpuset):
+    if cpuset is not None and numbers(cpuset) != numbers(planned.cpuset):
         found.append(f"the CPUs {cpuset or 'of all'} in place of {planned.cpuset or 'all'}")
     return found
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ..codec import Document, Json
 
@@ -99,3 +99,27 @@ Verdict = Tuple[str, str, str]
 def verdict(found: str, is_bad: object, remedy: str, status: str = WARN) -> Verdict:
     """Return what was found, which is a warning, or another status with its remedy, if it is bad."""
     return (status, found, remedy) if is_bad else (OK, found, "")
+
+
+def names_of_one_engine(identities: Iterable[Tuple[str, str]]) -> List[List[str]]:
+    """The agents that are the same engine, of these names with the identity of their engine. One that is not known is like no other.
+
+    >>> names_of_one_engine([("a", "1"), ("b", ""), ("c", "1"), ("d", ""), ("e", "2")])
+    [['a', 'c']]
+    """
+    found: Dict[str, List[str]] = {}
+    for name, identity in identities:
+        found.setdefault(identity, []).append(name)
+    return [names for identity, names in found.items() if identity and len(names) > 1]
+
+
+def one_engine(names: Sequence[str]) -> Tuple[str, str]:
+    """Return what is wrong with agents that are the same engine, and the remedy.
+
+    >>> one_engine(["a", "b"])
+    ('a and b are the same engine', 'remove one of them from the inventory')
+    >>> one_engine(["a", "b", "c"])
+    ('a, b and c are the same engine', 'keep only one of them in the inventory')
+    """
+    remedy = "remove one of them from" if len(names) == 2 else "keep only one of them in"
+    return f"{', '.join(names[:-1])} and {names[-1]} are the same engine", f"{remedy} the inventory"

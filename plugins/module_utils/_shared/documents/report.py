@@ -6,68 +6,46 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from dataclasses import dataclass, replace
+from typing import Any, Iterable, Mapping, Optional, Tuple
 
 from .. import label
-from ..codec import Document, Json, decoded
+from ..codec import Document
 from ..exits import DOWN, app_end, command_end
 from .plan import Gpu, Port, Resources
 from .schema import (
+    AGENT,
     AMOUNT,
+    GPUS,
     INTERFACE,
+    MACHINE,
+    MADE,
+    MAKER,
     PORT,
+    RESOURCES,
     SHORT_NAME,
+    UUID,
     a_flag,
     a_host_address,
     a_line,
+    a_number,
+    a_subnet,
     a_text,
+    an_address,
+    by_name,
+    is_cpuset,
     matching,
     or_none,
     ruled,
     rules_of,
+    texts,
     whole,
 )
 
 EXIT_CODE = or_none(whole(65535, -65535))
 
-# The labels from which a session is known again whose plan is lost.
-_NEEDED_LABELS = (label.NAME, label.OWNER, label.MODE, label.PLACEMENT, label.SUBNET)
-
-
-@dataclass(frozen=True)
-class ObservedContainer:
-    """A labelled container as its engine reports it."""
-
-    id: str
-    session: str
-    hostname: str = ""
-    state: str = ""
-    resources: Resources = field(default_factory=Resources)
-    data: Json = field(default_factory=dict, compare=False)
-
-    @classmethod
-    def from_json(cls, data: Json) -> ObservedContainer:
-        return decoded(cls, {**data, "data": data})
-
-    def label(self, name: str) -> str:
-        """The value of a label; empty without it."""
-        return str((self.data.get("labels") or {}).get(name, ""))
-
-    @property
-    def placement(self) -> Tuple[str, ...]:
-        """The agent of every rank of its session, from its label."""
-        return tuple(agent for agent, count in json.loads(self.label(label.PLACEMENT)) for dummy in range(count))
-
-    @property
-    def ports(self) -> Tuple[Port, ...]:
-        """The ports that it publishes, from its label."""
-        return tuple(Port.from_json(port) for port in json.loads(self.label(label.PORTS) or "[]"))
-
-    @property
-    def describes_session(self) -> bool:
-        """Return whether its labels describe its session. Every user of its engine can make one that has only some of them."""
-        return all(map(self.label, _NEEDED_LABELS))
+# The part of a container that is null if it was not looked at.
+_MEASURED = "measured"
 
 
 @dataclass(frozen=True)
@@ -112,12 +90,116 @@ class AppState(Document):
 
 
 @dataclass(frozen=True)
-class RdmaPort(Document):
-    """A port of an RDMA device.
+class Relay(Document):
+    """A relay that runs, of the app ``name``."""
 
-    ``fabric``: its network interface is the agent's interface for the fabric. ``host``: it has a RoCE v2 GID for an address of
-    the agent.
+    name: str = ruled(SHORT_NAME)
+    host_ip: str = ruled(a_line)
+    port: int = ruled(PORT)
+
+
+@dataclass(frozen=True)
+class GpuUse(Document):
+    """What a GPU does: its utilization in percent, and bytes of its memory. A GPU of MIG does not report all of it."""
+
+    id: str = ruled(a_line)
+    percent: Optional[int] = ruled(or_none(AMOUNT), None)
+    memory: Optional[int] = ruled(or_none(AMOUNT), None)
+    capacity: Optional[int] = ruled(or_none(AMOUNT), None)
+
+
+@dataclass(frozen=True)
+class Measured(Document):
+    """What a container uses now, with the use of its GPUs."""
+
+    millicpus: int = ruled(AMOUNT)
+    memory: int = ruled(AMOUNT)
+    gpus: Tuple[GpuUse, ...] = ruled([rules_of(GpuUse)], ())
+
+    @classmethod
+    def sum_of(cls, measured: Iterable[Measured]) -> Measured:
+        """The use of several. They may share a GPU."""
+        listed = list(measured)
+        gpus = {gpu.id: gpu for each in listed for gpu in each.gpus}
+        return cls(sum(each.millicpus for each in listed), sum(each.memory for each in listed), tuple(gpus.values()))
+
+
+@dataclass(frozen=True)
+class Enforced(Document):
+    """What the kernel enforces of a container: amounts are 0 without a limit, ``cpuset`` is empty for all CPUs, None is unknown."""
+
+    millicpus: Optional[int] = ruled(or_none(AMOUNT), None)
+    memory: Optional[int] = ruled(or_none(AMOUNT), None)
+    pids: Optional[int] = ruled(or_none(AMOUNT), None)
+    cpuset: Optional[str] = ruled(or_none(lambda text: text == "" or is_cpuset(text)), None)
+
+
+@dataclass(frozen=True)
+class ObservedContainer(Document):
+    """A labelled container as its engine reports it. What its agent has not looked at is None.
+
+    ``ports`` are reserved for it, and ``published`` are those that it publishes now. ``fault`` says how it differs from its plan.
     """
+
+    id: str = ruled(matching(r"(?:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?"))
+    session: str = ruled(UUID)
+    name: str = ruled(a_line, "")
+    owner: str = ruled(a_line, "")
+    group: str = ruled(a_line, "")
+    mode: str = ruled(a_line, "")
+    hostname: str = ruled(SHORT_NAME, "")
+    role: str = ruled(SHORT_NAME, "")
+    index: int = ruled(whole(9999), 0)
+    rank: int = ruled(whole(9999), 0)
+    launch: str = ruled(a_line, "")
+    spec: str = ruled(a_line, "")
+    engine_id: str = ruled(a_line, "")
+    engine_name: str = ruled(a_line, "")
+    image: str = ruled(a_line, "")
+    state: str = ruled(a_line, "")
+    exit_code: Optional[int] = ruled(EXIT_CODE, None)
+    oom_killed: bool = ruled(a_flag, False)
+    created: float = ruled(a_number, 0.0)
+    address: str = ruled(a_line, "")
+    network: str = ruled(a_line, "")
+    resources: Resources = ruled(RESOURCES, Resources)
+    ports: Tuple[int, ...] = ruled([PORT], ())
+    published: Optional[Tuple[int, ...]] = ruled([PORT], None)
+    enforced: Optional[Enforced] = ruled(rules_of(Enforced), None)
+    labels: Mapping[str, str] = ruled(texts, dict)
+    batch: Optional[BatchState] = ruled(rules_of(BatchState), None)
+    apps: Optional[Tuple[AppState, ...]] = ruled([rules_of(AppState)], None)
+    relays: Optional[Tuple[Relay, ...]] = ruled([rules_of(Relay)], None)
+    measured: Optional[Measured] = ruled(or_none(rules_of(Measured)), None)
+    fault: Optional[str] = ruled(a_text, None)
+
+    @property
+    def written(self) -> Mapping[str, Any]:
+        return {name: value for name, value in vars(self).items() if value is not None or name == _MEASURED}
+
+    def label(self, name: str) -> str:
+        """The value of a label; empty without it."""
+        return self.labels.get(name, "")
+
+    @property
+    def placement(self) -> Tuple[str, ...]:
+        """The agent of every rank of its session, from its label."""
+        return tuple(agent for agent, count in json.loads(self.label(label.PLACEMENT)) for dummy in range(count))
+
+    @property
+    def planned_ports(self) -> Tuple[Port, ...]:
+        """The ports that its plan publishes, from its label."""
+        return tuple(Port.from_json(port) for port in json.loads(self.label(label.PORTS) or "[]"))
+
+    @property
+    def describes_session(self) -> bool:
+        """Return whether its labels describe its session. Every user of its engine can make one that has only some of them."""
+        return all(map(self.label, (label.NAME, label.OWNER, label.MODE, label.PLACEMENT, label.SUBNET)))
+
+
+@dataclass(frozen=True)
+class RdmaPort(Document):
+    """A port of an RDMA device, of the interface for the ``fabric``, or with a RoCE v2 GID for an address of the ``host``."""
 
     name: str = ruled(a_line)
     link_layer: str = ruled(a_line)
@@ -165,67 +247,6 @@ class SwarmPlace(Document):
     data_path_port: int = ruled(PORT, 0)
 
 
-@dataclass(frozen=True)
-class GpuUse(Document):
-    """What a GPU does: its utilization in percent, and bytes of its memory. A GPU of MIG does not report all of it."""
-
-    id: str = ruled(a_line)
-    percent: Optional[int] = ruled(or_none(AMOUNT), None)
-    memory: Optional[int] = ruled(or_none(AMOUNT), None)
-    capacity: Optional[int] = ruled(or_none(AMOUNT), None)
-
-
-@dataclass(frozen=True)
-class Measured(Document):
-    """What a container uses now, with the use of its GPUs."""
-
-    millicpus: int = ruled(AMOUNT)
-    memory: int = ruled(AMOUNT)
-    gpus: Tuple[GpuUse, ...] = ruled([rules_of(GpuUse)])
-
-    @classmethod
-    def sum_of(cls, measured: Iterable[Measured]) -> Measured:
-        """The use of several. They may share a GPU."""
-        listed = list(measured)
-        gpus = {gpu.id: gpu for each in listed for gpu in each.gpus}
-        return cls(sum(each.millicpus for each in listed), sum(each.memory for each in listed), tuple(gpus.values()))
-
-
-def busy_percents(measured: Iterable[Optional[Measured]]) -> List[int]:
-    """The utilization of the GPUs that were measured. A GPU that does not report it, as one of MIG, is left out."""
-    return [gpu.percent for each in measured if each for gpu in each.gpus if gpu.percent is not None]
-
-
-def busy_gpus(measured: Iterable[Optional[Measured]]) -> float | None:
-    """Their utilization as a number of GPUs; None if none was measured."""
-    percents = busy_percents(measured)
-    return sum(percents) / 100 if percents else None
-
-
-def names_of_one_engine(identities: Iterable[Tuple[str, str]]) -> List[List[str]]:
-    """The agents that are the same engine, of these names with the identity of their engine. One that is not known is like no other.
-
-    >>> names_of_one_engine([("a", "1"), ("b", ""), ("c", "1"), ("d", ""), ("e", "2")])
-    [['a', 'c']]
-    """
-    found: Dict[str, List[str]] = {}
-    for name, identity in identities:
-        found.setdefault(identity, []).append(name)
-    return [names for identity, names in found.items() if identity and len(names) > 1]
-
-
-def one_engine(names: Sequence[str]) -> Tuple[str, str]:
-    """Return what is wrong with agents that are the same engine, and the remedy.
-
-    >>> one_engine(["a", "b"])
-    ('a and b are the same engine', 'remove one of them from the inventory')
-    >>> one_engine(["a", "b", "c"])
-    ('a, b and c are the same engine', 'keep only one of them in the inventory')
-    """
-    remedy = "remove one of them from" if len(names) == 2 else "keep only one of them in"
-    return f"{', '.join(names[:-1])} and {names[-1]} are the same engine", f"{remedy} the inventory"
-
-
 # The states of a GPU. No session is placed on a red one.
 GREEN, YELLOW, RED = "green", "yellow", "red"
 
@@ -240,85 +261,138 @@ class GpuHealth(Document):
 
 
 @dataclass(frozen=True)
-class AgentStatus:
-    """An agent as the scheduler sees it: capacity after reservations, and what its engine reports.
+class Capacity(Document):
+    """What sessions can allocate on an agent, after its reservations: ``cpu_ids`` are the CPUs to which containers can be pinned."""
 
-    ``may_return`` is false if the agent cannot be used and waiting changes nothing: it must be repaired. ``image`` is the reference
-    that its report is about. ``image_id`` is empty if the agent does not have that image, and ``image_made`` and ``image_owner`` if
-    it was not made of a container of a session.
+    millicpus: int = ruled(AMOUNT, 0)
+    memory: int = ruled(AMOUNT, 0)
+    gpus: Tuple[Gpu, ...] = ruled(GPUS, ())
+    cpu_ids: Tuple[int, ...] = ruled([whole(65535)], ())
+
+
+@dataclass(frozen=True)
+class EngineState(Document):
+    """The engine of an agent. ``identity`` is an ID that no other engine has; empty if it is not known."""
+
+    version: str = ruled(a_line, "")
+    api: str = ruled(a_line, "")
+    rootless: bool = ruled(a_flag, False)
+    swarm: SwarmPlace = ruled(rules_of(SwarmPlace), SwarmPlace)
+    identity: str = ruled(a_line, "")
+
+
+@dataclass(frozen=True)
+class EngineLimits(Document):
+    """The limits that an engine can give a container: -1 is unlimited, 0 not known."""
+
+    nofile: int = ruled(a_number, 0)
+    memlock: int = ruled(a_number, 0)
+
+
+@dataclass(frozen=True)
+class ImageState(Document):
+    """The image that a report is about. ``made`` and ``owner`` are empty if it was not made of a container of a session."""
+
+    reference: str = ruled(a_text, "")
+    present: bool = ruled(a_flag, False)
+    id: str = ruled(a_line, "")
+    architecture: str = ruled(MACHINE, "")
+    made: str = ruled(MADE, "")
+    owner: str = ruled(MAKER, "")
+
+
+@dataclass(frozen=True)
+class Runtime(Document):
+    """The volume of the SSH runtime."""
+
+    volume: str = ruled(a_line, "")
+    present: bool = ruled(a_flag, False)
+
+
+@dataclass(frozen=True)
+class OverlayGuard(Document):
+    """The rules that keep containers out of overlays, and their UDP port. ``state`` is empty where this user cannot see them."""
+
+    state: str = ruled(a_line, "")
+    port: int = ruled(PORT, 0)
+
+
+@dataclass(frozen=True)
+class EngineNetwork(Document):
+    """Any network of an engine: its subnets, which a new subnet must not overlap, and its session."""
+
+    name: str = ruled(a_line, "")
+    driver: str = ruled(a_line, "")
+    subnets: Tuple[str, ...] = ruled([a_subnet], ())
+    session: str = ruled(a_line, "")
+
+
+@dataclass(frozen=True)
+class IgnoredContainer(Document):
+    """A container that claims to belong to a session, and its first label that cannot be read."""
+
+    engine_name: str = ruled(a_line)
+    label: str = ruled(a_line)
+
+
+@dataclass(frozen=True)
+class AgentReport(Document):
+    """An agent as it reports itself, which is all that the scheduler knows of it.
+
+    One that an agent has made up must not stop decisions about all others, so each part has its type, and a size that can exist.
+    ``may_return`` is false if waiting changes nothing: the agent must be repaired. ``avoid`` says why it gets no new session.
     """
 
-    name: str
-    millicpus: int = 0
-    memory: int = 0
-    gpus: Tuple[Gpu, ...] = ()
-    cpu_ids: Tuple[int, ...] = ()
-    group: str = "default"
-    schedulable: bool = True
-    reachable: bool = True
-    reason: str = ""
-    may_return: bool = True
-    avoid: str = ""
-    architecture: str = ""
-    publish: str = "127.0.0.1"
-    mtu: int = 1500
-    identity: str = ""
-    swarm: str = ""
-    node: str = ""
-    manager: bool = False
-    managers: Tuple[str, ...] = ()
-    routes: Tuple[str, ...] = ()
-    needed_addresses: Tuple[str, ...] = ()
-    subnets: Tuple[str, ...] = ()
-    ports: Tuple[int, ...] = ()
-    names: Tuple[str, ...] = ()
-    containers: Tuple[ObservedContainer, ...] = ()
-    network_sessions: Tuple[str, ...] = ()
-    image: str = ""
-    image_id: str = ""
-    image_made: str = ""
-    image_owner: str = ""
-    image_architecture: str = ""
-    paths: Mapping[str, bool] = field(default_factory=dict)
-    address: str = ""
-    gpu_use: Tuple[Json, ...] = field(default=(), compare=False)
-    kernel: Mapping[str, int] = field(default_factory=dict)
-    rdma_ports: Tuple[RdmaPort, ...] = ()
-    gpu_health: Tuple[GpuHealth, ...] = ()
-    fabric: Fabric = field(default_factory=Fabric)
-    gpu_sharing: GpuSharing = field(default_factory=GpuSharing)
-    host_network: HostNetwork = field(default_factory=HostNetwork)
-
-    @property
-    def red_gpus(self) -> Dict[str, str]:
-        return {gpu.id: ", ".join(gpu.reasons) for gpu in self.gpu_health if gpu.state == RED}
+    name: str = ruled(AGENT)
+    reachable: bool = ruled(a_flag, True)
+    reason: str = ruled(a_text, "")
+    may_return: bool = ruled(a_flag, True)
+    group: str = ruled(a_line, "default")
+    schedulable: bool = ruled(a_flag, True)
+    avoid: str = ruled(a_text, "")
+    architecture: str = ruled(MACHINE, "")
+    publish: str = ruled(an_address, "127.0.0.1")
+    address: str = ruled(a_line, "")
+    capacity: Capacity = ruled(rules_of(Capacity), Capacity)
+    engine: EngineState = ruled(rules_of(EngineState), EngineState)
+    limits: EngineLimits = ruled(rules_of(EngineLimits), EngineLimits)
+    paths: Mapping[str, bool] = ruled(by_name(a_line, a_flag), dict)
+    image: ImageState = ruled(rules_of(ImageState), ImageState)
+    runtime: Runtime = ruled(rules_of(Runtime), Runtime)
+    kernel: Mapping[str, int] = ruled(by_name(a_line, AMOUNT), dict)
+    mtu: int = ruled(whole(65535, 68), 1500)
+    routes: Tuple[str, ...] = ruled([a_subnet], ())
+    needed_addresses: Tuple[str, ...] = ruled([a_subnet], ())
+    overlay_guard: OverlayGuard = ruled(rules_of(OverlayGuard), OverlayGuard)
+    networks: Tuple[EngineNetwork, ...] = ruled([rules_of(EngineNetwork)], ())
+    ports: Tuple[int, ...] = ruled([PORT], ())
+    names: Tuple[str, ...] = ruled([a_line], ())
+    containers: Tuple[ObservedContainer, ...] = ruled([rules_of(ObservedContainer)], ())
+    ignored_containers: Tuple[IgnoredContainer, ...] = ruled([rules_of(IgnoredContainer)], ())
+    silent_folders: Tuple[str, ...] = ruled([a_line], ())
+    gpu_use: Tuple[GpuUse, ...] = ruled([rules_of(GpuUse)], ())
+    gpu_health: Tuple[GpuHealth, ...] = ruled([rules_of(GpuHealth)], ())
+    gpu_sharing: GpuSharing = ruled(rules_of(GpuSharing), GpuSharing)
+    rdma_ports: Tuple[RdmaPort, ...] = ruled([rules_of(RdmaPort)], ())
+    fabric: Fabric = ruled(rules_of(Fabric), Fabric)
+    host_network: HostNetwork = ruled(rules_of(HostNetwork), HostNetwork)
 
     @property
     def groups(self) -> Tuple[str, ...]:
-        """The resource groups of the agent; ``group`` has them in one text, separated by commas."""
         return tuple(self.group.split(","))
 
-    @classmethod
-    def from_json(cls, data: Json) -> AgentStatus:
-        """An agent from its report. Only an active member has a Swarm."""
-        engine = data.get("engine") or {}
-        swarm = engine.get("swarm") or {}
-        joined = swarm if swarm.get("state") == "active" else {}
-        networks, capacity, image = data.get("networks") or (), data.get("capacity") or {}, data.get("image") or {}
-        found = {
-            # The rules of a report know only these parts of it. Anything else there was not checked.
-            **{name: capacity.get(name) for name in ("millicpus", "memory", "gpus", "cpu_ids")},
-            "publish": data.get("publish") or None,
-            "mtu": data.get("mtu") or None,
-            "identity": engine.get("identity"),
-            "swarm": joined.get("cluster_id"),
-            "node": swarm.get("node_id"),
-            "manager": joined.get("manager"),
-            "managers": joined.get("managers"),
-            "subnets": [subnet for network in networks for subnet in network.get("subnets") or ()],
-            "network_sessions": [network["session"] for network in networks if network.get("session")],
-            "image": image.get("reference"),
-            "image_id": image.get("id") if image.get("present") else None,
-            **{f"image_{name}": image.get(name) for name in ("made", "owner", "architecture")},
-        }
-        return decoded(cls, {**data, **found})
+    @property
+    def place(self) -> SwarmPlace:
+        """Its place in a Swarm. Only an active member has one."""
+        own = self.engine.swarm
+        return own if own.state == "active" else SwarmPlace(own.state, own.node_id)
+
+    @property
+    def swarm(self) -> str:
+        """The ID of its Swarm; empty without one."""
+        return self.place.cluster_id
+
+    def in_swarm(self, cluster: str) -> AgentReport:
+        """The agent as a member of a Swarm."""
+        place = replace(self.engine.swarm, state="active", cluster_id=cluster)
+        return replace(self, engine=replace(self.engine, swarm=place))

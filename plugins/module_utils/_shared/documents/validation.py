@@ -23,7 +23,7 @@ from .declaration import BatchSettings, ContainerSettings
 from .image import AgentImage
 from .label_rules import invalid_labels
 from .plan import App, Container, Mount, Network, Plan, Port, Role, Secret, Session, User
-from .report_rules import REPORT, STORE
+from .report import AgentReport
 from .schema import (
     AGENT,
     AMOUNT,
@@ -40,6 +40,7 @@ from .schema import (
     UUID,
     VARIABLE,
     WORD,
+    Required,
     Rule,
     a_flag,
     a_host_address,
@@ -107,23 +108,21 @@ def arrived(kind: Type[_Kind], document: object, word: str, sender: str) -> _Kin
         raise refusal(word, sender, (), "a document without what it needs") from None
 
 
-def report(document: object, agent: str) -> Json:
+def report(document: object, agent: str) -> AgentReport:
     """The report of an agent. Raises ComputeError if it is not a report of this agent."""
-    _checked(REPORT, document, "report", agent)
-    if not isinstance(document, dict) or document.get("name") != agent:
-        raise refusal("report", agent, ("name",), document.get("name") if isinstance(document, Mapping) else None)
-    for number, container in enumerate(document.get("containers") or ()):
-        if not {"id", "session"} <= set(container):
-            raise refusal("report", agent, ("containers",), container)
+    made = arrived(AgentReport, document, "report", agent)
+    if made.name != agent:
+        raise refusal("report", agent, ("name",), made.name)
+    for number, container in enumerate(made.containers):
         # An agent ignores a container whose labels cannot be read.
-        if invalid_labels(container.get("labels") or {}):
-            raise refusal("report", agent, ("containers", number, "labels"), container["labels"])
-    return document
+        if invalid_labels(container.labels):
+            raise refusal("report", agent, ("containers", number, "labels"), dict(container.labels))
+    return made
 
 
 def store(document: Json, agent: str) -> Json:
     """Return what an agent has of a head. Raises ComputeError if the answer does not say so."""
-    return _checked(STORE, dict(document.get("store") or {"sessions": 0, "policy": False}), "answer", agent)
+    return _checked(_STORE, dict(document.get("store") or {"sessions": 0, "policy": False}), "answer", agent)
 
 
 def image(document: Json, agent: str) -> AgentImage:
@@ -311,3 +310,5 @@ _PLAN = {
     "peers": lambda _value: False,
     "shared": {"environment": texts, "labels": texts},
 }
+# What an agent has of a head.
+_STORE = Required(sessions=AMOUNT, policy=a_flag)

@@ -10,7 +10,7 @@ from typing import Dict, FrozenSet, Iterable, List, Sequence, Set, Tuple
 
 from ..constants import HOST, MASTER_PORT, RDMA_FOLDER, SSH_PORT
 from ..documents.plan import Plan, Port
-from ..documents.report import AgentStatus
+from ..documents.report import AgentReport
 from ..documents.topology import address_of_app
 from ..errors import InputError
 from ..units import parse_port_range
@@ -24,7 +24,7 @@ def checked_folders(request: Request) -> List[str]:
     return [mount.source for mount in request.mounts if mount.type == "bind"] + [RDMA_FOLDER] * request.rdma
 
 
-def check_folders(request: Request, placement: Placement, agents: Iterable[AgentStatus]) -> None:
+def check_folders(request: Request, placement: Placement, agents: Iterable[AgentReport]) -> None:
     """Refuse a data folder that an agent lacks: the engine would create an empty folder of root in its place.
 
     A volume without options is a different directory on each agent. A session on several agents is refused unless that is meant.
@@ -44,7 +44,7 @@ def check_folders(request: Request, placement: Placement, agents: Iterable[Agent
 class Allocation:
     """The subnets and ports that are free during one decision. What sessions ask for alike is looked for once."""
 
-    def __init__(self, plans: Sequence[Plan], agents: Sequence[AgentStatus]) -> None:
+    def __init__(self, plans: Sequence[Plan], agents: Sequence[AgentReport]) -> None:
         self._plans = plans
         self._agents = {agent.name: agent for agent in agents}
         self._taken_ports: Dict[str, Set[int]] = {}
@@ -103,13 +103,17 @@ class Allocation:
     @cached_property
     def _taken_networks(self) -> FrozenSet[str]:
         agents = self._agents.values()
-        used = [name for agent in agents for name in (*agent.routes, *agent.subnets, *agent.needed_addresses)]
+        used = [name for agent in agents for name in (*agent.routes, *agent.needed_addresses)]
+        subnets = (subnet for agent in agents for network in agent.networks for subnet in network.subnets)
         return frozenset(used).union(
-            subnet
-            for plan in self._plans
-            for subnet in (plan.network.subnet, plan.network.fabric)
-            # The network of the agents is in their routes.
-            if subnet and not plan.network.is_of_host
+            subnets,
+            (
+                subnet
+                for plan in self._plans
+                for subnet in (plan.network.subnet, plan.network.fabric)
+                # The network of the agents is in their routes.
+                if subnet and not plan.network.is_of_host
+            ),
         )
 
     def ports_taken_on(self, name: str) -> Set[int]:
@@ -118,7 +122,7 @@ class Allocation:
             agent = self._agents[name]
             taken = set(agent.ports)
             # A main1 that has stopped listens on no port and keeps its ports.
-            taken.update(port for container in agent.containers for port in container.data.get("ports") or ())
+            taken.update(port for container in agent.containers for port in container.ports)
             taken.update(port.host_port for plan in self._plans if plan.main.agent == name for port in plan.main.ports)
             on_hosts = [plan.network for plan in self._plans if plan.network.is_of_host and name in plan.agents]
             taken.update(port for network in on_hosts for port in (network.ssh_port, network.master_port))

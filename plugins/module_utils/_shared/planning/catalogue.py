@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, NoReturn, Sequence, Tuple
 
 from .. import value_rules
-from ..codec import Document, Json
+from ..codec import Document
 from ..constants import REFERENCE_IMAGE
 from ..documents.image import EnvironmentVersion
+from ..documents.report import AgentReport
 from ..errors import InputError
 from ..names import check_environment, merged_environment
 from . import app_rules
@@ -276,20 +277,13 @@ def _expanded(variable: str, app: Any, known: Mapping[str, AppEntry]) -> Any:
     return app
 
 
-def lacks(result: Json) -> List[str]:
-    """From a host's result of ``agent_info``: C(agent) if its engine, the SSH runtime or the reference image is missing,
-    C(environment) if the image of an environment is missing.
+def lacks(agent: AgentReport) -> List[str]:
+    """C(agent) if the engine of a host, its SSH runtime or the reference image is missing, C(environment) if that image is missing.
 
-    A host that Ansible cannot connect to cannot be provisioned.
-
-    >>> lacks({"agent": {"name": "a", "reachable": False}})
+    >>> lacks(AgentReport("a", reachable=False))
     ['agent']
     """
-    if not result.get("connected", True):
-        return []
-    agent = result.get("agent") or {}
-    image = agent.get("image") or {}
-    missing = "" if image.get("present") else str(image.get("reference") or "")
-    is_agent = agent.get("reachable") and (agent.get("runtime") or {}).get("present")
+    missing = "" if agent.image.present else agent.image.reference
+    is_agent = agent.reachable and agent.runtime.present
     found = ["agent"] if not is_agent or missing == REFERENCE_IMAGE else []
     return [*found, *(["environment"] if built_by(missing) else [])]

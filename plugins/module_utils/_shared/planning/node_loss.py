@@ -12,7 +12,7 @@ from typing import Collection, Dict, List, Mapping, Sequence, Tuple
 from .. import label
 from ..constants import SINGLE_NODE, VXLAN_OVERHEAD
 from ..documents.plan import Container, Plan, Port, Resources
-from ..documents.report import AgentStatus
+from ..documents.report import AgentReport
 from ..units import show_seconds
 from .allocation import checked_folders
 from .capacity import FreeCapacity
@@ -26,7 +26,7 @@ Places = Dict[str, Tuple[str, Resources]]
 
 
 def expired_agents(
-    plan: Plan, agents: Sequence[AgentStatus], silent: Mapping[str, float], now: float
+    plan: Plan, agents: Sequence[AgentReport], silent: Mapping[str, float], now: float
 ) -> Tuple[str, ...]:
     """The agents of a session that are lost to it: without an answer now, and for session_lost_after since the first pass without.
 
@@ -52,7 +52,7 @@ def new_places(
     request: Request,
     plan: Plan,
     lost: Sequence[str],
-    agents: Sequence[AgentStatus],
+    agents: Sequence[AgentReport],
     free: Mapping[str, FreeCapacity],
     fenced: Sequence[str],
 ) -> Places | Shortfall:
@@ -73,7 +73,7 @@ def _one_by_one(
     request: Request,
     plan: Plan,
     moving: Sequence[Container],
-    agents: Sequence[AgentStatus],
+    agents: Sequence[AgentReport],
     free: Mapping[str, FreeCapacity],
 ) -> Places | Shortfall:
     demands = {part.role: part for part in request.demand().parts}
@@ -96,15 +96,15 @@ def _one_by_one(
     return found
 
 
-def _can_hold(agent: AgentStatus, plan: Plan, request: Request) -> bool:
+def _can_hold(agent: AgentReport, plan: Plan, request: Request) -> bool:
     """Return whether an agent that answers has the data folders, and packets of the session's network fit through its network."""
     has_folders = all(agent.paths.get(folder) is not False for folder in checked_folders(request))
     return not agent.reachable or (has_folders and agent.mtu - VXLAN_OVERHEAD >= (plan.network.mtu or 0))
 
 
 def _in_its_swarm(
-    request: Request, plan: Plan, lost: Sequence[str], agents: Sequence[AgentStatus], usable: Sequence[AgentStatus]
-) -> List[List[AgentStatus]]:
+    request: Request, plan: Plan, lost: Sequence[str], agents: Sequence[AgentReport], usable: Sequence[AgentReport]
+) -> List[List[AgentReport]]:
     """The usable agents of the Swarm that has the network, by architecture; if containers stay, only those that are like theirs."""
     staying = [agent for agent in agents if agent.name in plan.agents and agent.name not in lost and agent.swarm]
     swarm = next((agent.swarm for agent in (*staying, *usable) if agent.swarm), "")
@@ -119,7 +119,7 @@ def moved_plan(
     request: Request,
     places: Places,
     ports: Tuple[Port, ...],
-    agents: Sequence[AgentStatus],
+    agents: Sequence[AgentReport],
     taken: Mapping[str, Collection[str]],
 ) -> Plan:
     """The plan with containers on other agents. Those that stay are the same: no engine makes them again."""

@@ -16,7 +16,7 @@ from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from ..constants import MULTI_NODE, RDMA_FOLDER, SINGLE_NODE
 from ..documents.plan import Resources
-from ..documents.report import AgentStatus, RdmaPort
+from ..documents.report import RED, AgentReport, RdmaPort
 from ..errors import shorten_list
 from .capacity import Demand, FreeCapacity, kernel_bounds, kernel_room, kernel_shortfall
 
@@ -46,23 +46,25 @@ class Shortfall:
     is_impossible: bool = False
 
 
-def free_of(agent: AgentStatus, bookings: Iterable[Resources]) -> FreeCapacity:
+def free_of(agent: AgentReport, bookings: Iterable[Resources]) -> FreeCapacity:
     """The capacity of an agent that is not booked."""
     # Nothing limits parts of a GPU while the daemon is missing.
     most = 1.0 if agent.gpu_sharing.reason else float("inf")
-    gpus = {gpu.id: (min(1.0, gpu.shares), min(most, gpu.shares)) for gpu in agent.gpus}
-    free = FreeCapacity(agent.name, agent.millicpus, agent.memory, gpus, list(agent.cpu_ids))
+    own = agent.capacity
+    gpus = {gpu.id: (min(1.0, gpu.shares), min(most, gpu.shares)) for gpu in own.gpus}
+    free = FreeCapacity(agent.name, own.millicpus, own.memory, gpus, list(own.cpu_ids))
     for resources in bookings:
         free.book(resources)
-    free.red = {name: reason for name, reason in agent.red_gpus.items() if name in free.gpus}
+    red = [gpu for gpu in agent.gpu_health if gpu.state == RED and gpu.id in free.gpus]
+    free.red = {gpu.id: ", ".join(gpu.reasons) for gpu in red}
     free.gpus.update({name: (0.0, free.gpus[name][1]) for name in free.red})
-    free.gpu_memory = {gpu.id: gpu.memory for gpu in agent.gpus if gpu.memory}
+    free.gpu_memory = {gpu.id: gpu.memory for gpu in own.gpus if gpu.memory}
     free.undivided = agent.gpu_sharing.reason
     free.kernel = kernel_bounds(agent.kernel)
     return free
 
 
-def place(demand: Demand, agents: Sequence[AgentStatus], free: Mapping[str, FreeCapacity]) -> Placement | Shortfall:
+def place(demand: Demand, agents: Sequence[AgentReport], free: Mapping[str, FreeCapacity]) -> Placement | Shortfall:
     """Place all containers of a session, or say what is missing. Books nothing: ``free`` does not change."""
     refused = {agent.name: reason for agent in agents for reason in [refusal(agent, demand)] if reason}
     eligible = [agent for agent in agents if agent.name not in refused]
@@ -102,13 +104,13 @@ def _must_share_fabric(demand: Demand, free: FreeCapacity) -> bool:
     return demand.per_container.fabric and not free.has_fabric and free.agent not in (*demand.placed, *demand.beside)
 
 
-def _must_be_repaired(demand: Demand, agents: Sequence[AgentStatus]) -> bool:
+def _must_be_repaired(demand: Demand, agents: Sequence[AgentReport]) -> bool:
     """Return whether every agent that could hold the session lacks something, or is out of order, in a way that does not pass."""
     wanted = [agent for agent in agents if not excluded(agent, demand)]
     return bool(wanted) and all(_lacks(agent, demand) if agent.reachable else not agent.may_return for agent in wanted)
 
 
-def _lacks(agent: AgentStatus, demand: Demand) -> str:
+def _lacks(agent: AgentReport, demand: Demand) -> str:
     """The devices that the session asks for and an agent that answers does not have; empty if there are none."""
     if demand.per_container.fabric and agent.fabric.reason:
         return f"{agent.fabric.reason} for session_fabric"
@@ -122,7 +124,7 @@ def _lacks(agent: AgentStatus, demand: Demand) -> str:
     return rdma_refusal(agent, demand.per_container.fabric, demand.host) if demand.rdma else ""
 
 
-def _too_large(demand: Demand, agents: Sequence[AgentStatus], free: Mapping[str, FreeCapacity]) -> str:
+def _too_large(demand: Demand, agents: Sequence[AgentReport], free: Mapping[str, FreeCapacity]) -> str:
     """Why the kernels of all agents together cannot run so many containers; empty if they can, whatever runs there now."""
     wanted = [agent for agent in agents if not excluded(agent, demand)]
     rooms = [kernel_room(free[agent.name].kernel) for agent in wanted]
@@ -135,7 +137,7 @@ def _too_large(demand: Demand, agents: Sequence[AgentStatus], free: Mapping[str,
     return "%d containers exceed the limits of the kernel (%s); %s" % (demand.size, shortened_list(lines), remedy)
 
 
-def excluded(agent: AgentStatus, demand: Demand) -> str:
+def excluded(agent: AgentReport, demand: Demand) -> str:
     """Why the session asks for other agents than this; empty if it does not."""
     if demand.group not in agent.groups:
         return f"is in resource group {' and '.join(agent.groups)}"
@@ -144,7 +146,7 @@ def excluded(agent: AgentStatus, demand: Demand) -> str:
     return ""
 
 
-def refusal(agent: AgentStatus, demand: Demand) -> str:
+def refusal(agent: AgentReport, demand: Demand) -> str:
     """Why an agent can hold no container of this session; empty if it can."""
     elsewhere = excluded(agent, demand)
     if elsewhere:
@@ -153,13 +155,13 @@ def refusal(agent: AgentStatus, demand: Demand) -> str:
         return f"cannot be reached ({agent.reason})" if agent.reason else "cannot be reached"
     if not agent.schedulable or agent.avoid:
         return f"is avoided, because it failed the check ({agent.avoid})" if agent.avoid else "is not schedulable"
-    if agent.image_architecture and agent.architecture and agent.image_architecture != agent.architecture:
-        return f"is {agent.architecture}, and the image is for {agent.image_architecture}"
+    if agent.image.architecture and agent.architecture and agent.image.architecture != agent.architecture:
+        return f"is {agent.architecture}, and the image is for {agent.image.architecture}"
     return _lacks(agent, demand)
 
 
 def _choose(
-    demand: Demand, eligible: Sequence[AgentStatus], room: Mapping[str, int], free: Mapping[str, FreeCapacity]
+    demand: Demand, eligible: Sequence[AgentReport], room: Mapping[str, int], free: Mapping[str, FreeCapacity]
 ) -> Dict[str, int] | None:
     """Return how many containers each agent gets, the agent of main1 first; None if they do not fit."""
     designated = [agent for agent in eligible if agent.name in demand.agents]
@@ -184,7 +186,7 @@ def best_fit_key(free: FreeCapacity, room: int) -> Tuple[float, int, int, int, s
     return gpus, room, free.millicpus, free.memory, free.agent
 
 
-def _across(demand: Demand, pool: Sequence[AgentStatus], room: Mapping[str, int]) -> Dict[str, int] | None:
+def _across(demand: Demand, pool: Sequence[AgentReport], room: Mapping[str, int]) -> Dict[str, int] | None:
     """Return how many containers each of several agents gets. All are in one Swarm, because an overlay cannot cross two.
 
     All have one architecture, and with RDMA ports of one kind.
@@ -200,17 +202,17 @@ def _across(demand: Demand, pool: Sequence[AgentStatus], room: Mapping[str, int]
     return max(options, key=len) if demand.strategy == "spread" else min(options, key=len)
 
 
-def compatibility_key(agent: AgentStatus, demand: Demand) -> Tuple[str, str, str]:
+def compatibility_key(agent: AgentReport, demand: Demand) -> Tuple[str, str, str]:
     """Containers of one session have the same image and can exchange data on agents for which this is equal."""
     return agent.swarm, agent.architecture, _kind(agent, demand)
 
 
-def _kind(agent: AgentStatus, demand: Demand) -> str:
+def _kind(agent: AgentReport, demand: Demand) -> str:
     usable = usable_ports(agent, demand.per_container.fabric, demand.host) if demand.rdma else ()
     return next((port.link_layer for port in agent.rdma_ports if port.name in usable), "")
 
 
-def of_one_kind(agents: Sequence[AgentStatus], present: Sequence[AgentStatus], demand: Demand) -> List[AgentStatus]:
+def of_one_kind(agents: Sequence[AgentReport], present: Sequence[AgentReport], demand: Demand) -> List[AgentReport]:
     """The agents of the same architecture as the first ``present`` agent that answers.
 
     None has RDMA ports of another kind than the first of these that has any which work.
@@ -267,7 +269,7 @@ def _no_agent(refused: Mapping[str, str]) -> str:
 
 def _shortfall(
     demand: Demand,
-    eligible: Sequence[AgentStatus],
+    eligible: Sequence[AgentReport],
     room: Mapping[str, int],
     free: Mapping[str, FreeCapacity],
     refused: Mapping[str, str],
@@ -298,7 +300,7 @@ def _shortfall(
     return shortened_list([*lines, *(f"{name} {reason}" for name, reason in refusals if reason not in unsaid)])
 
 
-def _apart(demand: Demand, agents: Sequence[AgentStatus], room: Mapping[str, int]) -> str:
+def _apart(demand: Demand, agents: Sequence[AgentReport], room: Mapping[str, int]) -> str:
     """Why agents that have room for all containers together cannot hold the session."""
     held: Counter[str] = Counter()
     for agent in agents:
@@ -320,7 +322,7 @@ def shortened_list(lines: Sequence[str]) -> str:
     return shorten_list(lines, _SHOWN_REASONS, "; ")
 
 
-def host_places(agents: Sequence[AgentStatus]) -> Dict[str, Tuple[str, str]]:
+def host_places(agents: Sequence[AgentReport]) -> Dict[str, Tuple[str, str]]:
     """The address and the interface of each agent whose network sessions can use."""
     found = {agent.name: agent.host_network for agent in agents}
     return {name: (host.address, host.interface) for name, host in found.items() if not host.reason}
@@ -332,7 +334,7 @@ def host_places(agents: Sequence[AgentStatus]) -> Dict[str, Tuple[str, str]]:
 ROCE = "Ethernet"
 
 
-def usable_ports(agent: AgentStatus, fabric: bool, host: bool) -> Tuple[str, ...]:
+def usable_ports(agent: AgentReport, fabric: bool, host: bool) -> Tuple[str, ...]:
     """The ports through which a container, on ``fabric`` or in the network of its ``host``, can exchange data.
 
     If the agent has usable InfiniBand ports, only they count; otherwise, its RoCE ports.
@@ -342,12 +344,12 @@ def usable_ports(agent: AgentStatus, fabric: bool, host: bool) -> Tuple[str, ...
     return tuple(infiniband or [port.name for port in usable])
 
 
-def rdma_places(agents: Sequence[AgentStatus], fabric: bool, host: bool) -> Dict[str, Tuple[str, ...]]:
+def rdma_places(agents: Sequence[AgentReport], fabric: bool, host: bool) -> Dict[str, Tuple[str, ...]]:
     """The usable RDMA ports of each agent."""
     return {agent.name: usable_ports(agent, fabric, host) for agent in agents}
 
 
-def _fault(port: RdmaPort, agent: AgentStatus, fabric: bool, host: bool) -> str:
+def _fault(port: RdmaPort, agent: AgentReport, fabric: bool, host: bool) -> str:
     """Why a container cannot exchange data through a port; empty if it can. An agent_fabric is the interface for training."""
     if port.link_layer == ROCE and not (fabric or host):
         return "is RoCE, which works only with session_fabric or session_network: host"
@@ -359,7 +361,7 @@ def _fault(port: RdmaPort, agent: AgentStatus, fabric: bool, host: bool) -> str:
     return "has no RoCE v2 GID for an IPv4 address of the host" if has_no_gid else ""
 
 
-def rdma_refusal(agent: AgentStatus, fabric: bool, host: bool) -> str:
+def rdma_refusal(agent: AgentReport, fabric: bool, host: bool) -> str:
     """Why an agent can hold no container of a session with RDMA; empty if it can."""
     if agent.paths.get(RDMA_FOLDER) is False:
         return f"has no {RDMA_FOLDER} for session_rdma"

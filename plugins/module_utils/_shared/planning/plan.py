@@ -19,7 +19,7 @@ from .. import label
 from ..codec import digest, non_default_fields
 from ..constants import ELASTIC, GRACE, HOST, MASTER_PORT, MULTI_NODE, SCHEMA, SSH_PORT, STATIC, VXLAN_OVERHEAD
 from ..documents.plan import App, Container, Mount, Network, Plan, Port, Session
-from ..documents.report import AgentStatus
+from ..documents.report import AgentReport
 from ..documents.topology import Member, local_ranks
 from ..names import container_id, container_names, merged_environment, network_name
 from .addresses import Subnet, host_subnet, slot_of
@@ -205,12 +205,12 @@ def show_placement(agents: Sequence[str]) -> str:
     return json.dumps([[agent, len(list(run))] for agent, run in groupby(agents)], separators=(",", ":"))
 
 
-def mtu_for(mode: str, agents: Sequence[AgentStatus], used: Sequence[str]) -> int | None:
+def mtu_for(mode: str, agents: Sequence[AgentReport], used: Sequence[str]) -> int | None:
     """The MTU of an overlay: the smallest of its agents' underlays without the VXLAN overhead. A bridge has the engine's own."""
     if mode != MULTI_NODE:
         return None
     # The inventory may have other agents than the labels of a session.
-    return min((agent.mtu for agent in agents if agent.name in set(used)), default=AgentStatus.mtu) - VXLAN_OVERHEAD
+    return min((agent.mtu for agent in agents if agent.name in set(used)), default=AgentReport.mtu) - VXLAN_OVERHEAD
 
 
 def _session_labels(session: Session, inputs: PlanInputs) -> Dict[str, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Callable, Dict, Iterable, Iterator, List, Sequence, Set, Tuple, Union
 
-from ..documents.report import AgentStatus
+from ..documents.report import AgentReport
 from ..errors import shorten_list
 from .capacity import Demand, FreeCapacity
 from .fair_share import score
@@ -62,7 +62,7 @@ Place = Callable[[Demand], Union[Placement, Shortfall]]
 
 def schedule(
     queue: Iterable[QueueEntry],
-    agents: Sequence[AgentStatus],
+    agents: Sequence[AgentReport],
     free: Dict[str, FreeCapacity],
     policy: Policy,
     now: float,
@@ -99,7 +99,7 @@ def schedule(
 class _Decision:
     """The capacity during one decision that earlier sessions leave. Sessions that ask for the same share an answer."""
 
-    def __init__(self, agents: Sequence[AgentStatus], free: Dict[str, FreeCapacity]) -> None:
+    def __init__(self, agents: Sequence[AgentReport], free: Dict[str, FreeCapacity]) -> None:
         unused = {agent.name: free_of(agent, ()) for agent in agents}
         remembered = lru_cache(maxsize=None)
         self._on_unused: Place = remembered(lambda demand: place(demand, agents, unused))

@@ -18,7 +18,7 @@ from typing import Collection, Mapping, Sequence, Tuple
 from .. import label
 from ..constants import MULTI_NODE, SINGLE_NODE
 from ..documents.plan import Container, Plan
-from ..documents.report import AgentStatus
+from ..documents.report import AgentReport
 from ..documents.topology import members
 from ..errors import ConflictError
 from .addresses import NO_SUBNET, at_slots, prefix_for, slot_of
@@ -52,7 +52,7 @@ def without(request: Request, hostnames: Collection[str]) -> Request:
     )
 
 
-def growth_demand(request: Request, plan: Plan, agents: Sequence[AgentStatus]) -> Demand:
+def growth_demand(request: Request, plan: Plan, agents: Sequence[AgentReport]) -> Demand:
     """Return what the added containers ask for: a place on the network of the session, which ends at its host or its Swarm.
 
     With RDMA, it also ends at agents with ports of another kind.

@@ -16,7 +16,7 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 
 from ..constants import HOST, MULTI_NODE, SINGLE_NODE
 from ..documents.plan import Resources
-from ..documents.report import AgentStatus, GpuSharing, HostNetwork
+from ..documents.report import AgentReport, GpuSharing, HostNetwork
 from .capacity import Demand, FreeCapacity
 from .placement import (
     NO_AGENT,
@@ -39,12 +39,12 @@ IMPOSSIBLE = "no host can hold this as they are"
 Free = Mapping[str, FreeCapacity]
 
 
-def place(demand: Demand, agents: Sequence[AgentStatus], free: Free) -> Placement | Shortfall:
+def place(demand: Demand, agents: Sequence[AgentReport], free: Free) -> Placement | Shortfall:
     """Place all containers of a session, or say what is missing. Books nothing: ``free`` does not change."""
     agents = _with_image(demand, agents)
     if demand.host:
         # Hosts reach each other without a Swarm.
-        agents = [replace(agent, swarm=HOST, host_network=network) for agent, network in _distinct(agents)]
+        agents = [replace(agent.in_swarm(HOST), host_network=network) for agent, network in _distinct(agents)]
     if not demand.roles:
         return place_alike(demand, agents, free)
     # The strategy is about several agents.
@@ -60,17 +60,17 @@ def place(demand: Demand, agents: Sequence[AgentStatus], free: Free) -> Placemen
     return _across(demand, agents, free)
 
 
-def _with_image(demand: Demand, agents: Sequence[AgentStatus]) -> Sequence[AgentStatus]:
+def _with_image(demand: Demand, agents: Sequence[AgentReport]) -> Sequence[AgentReport]:
     """The agents. One without the image gets the architecture of the image that others have, unless one of them has its own.
 
     An image that no agent can run decides nothing: the others may get another one of that name.
     """
     asked = [one for one in agents if one.reachable and not all(excluded(one, part) for part in demand.parts)]
-    known = {one.image_architecture for one in asked} & {one.architecture for one in asked} - {""}
+    known = {one.image.architecture for one in asked} & {one.architecture for one in asked} - {""}
     others = " and ".join(sorted(known))
     return (
         [
-            one if one.image_architecture or one.architecture in known else replace(one, image_architecture=others)
+            one if one.image.architecture or one.architecture in known else _with_architecture(one, others)
             for one in agents
         ]
         if known
@@ -78,14 +78,18 @@ def _with_image(demand: Demand, agents: Sequence[AgentStatus]) -> Sequence[Agent
     )
 
 
-def _distinct(agents: Sequence[AgentStatus]) -> List[Tuple[AgentStatus, HostNetwork]]:
+def _with_architecture(agent: AgentReport, of_image: str) -> AgentReport:
+    return replace(agent, image=replace(agent.image, architecture=of_image))
+
+
+def _distinct(agents: Sequence[AgentReport]) -> List[Tuple[AgentReport, HostNetwork]]:
     """The agents with their networks, of which none is usable if another agent has the same address, as behind two NATs."""
     held = Counter(agent.host_network.address for agent in agents if not agent.host_network.reason)
     shared = HostNetwork(reason="has the address of another agent, which is not usable")
     return [(one, shared if held[one.host_network.address] > 1 else one.host_network) for one in agents]
 
 
-def never_fits(demand: Demand, agents: Sequence[AgentStatus]) -> str:
+def never_fits(demand: Demand, agents: Sequence[AgentReport]) -> str:
     """Why the agents could not hold a session if they held nothing else; empty if they could.
 
     It is also empty while an agent of the resource group does not answer, or its nvidia-smi does not: that agent might. An agent that
@@ -94,7 +98,7 @@ def never_fits(demand: Demand, agents: Sequence[AgentStatus]) -> str:
     wanted = [agent for agent in agents if not all(excluded(agent, part) for part in demand.parts)]
     has_gpus = any(part.per_container.gpus for part in demand.parts)
     # The parts of the GPUs of these are not known for now.
-    unseen = [one for one in wanted if one.gpu_sharing.may_pass and all(gpu.shares == 1 for gpu in one.gpus)]
+    unseen = [one for one in wanted if one.gpu_sharing.may_pass and all(gpu.shares == 1 for gpu in one.capacity.gpus)]
     if not all(agent.reachable for agent in wanted) or (has_gpus and unseen):
         return ""
     ready = [_idle(agent) for agent in agents]
@@ -108,15 +112,15 @@ def impossible(never: str) -> Shortfall:
     return Shortfall(f"{IMPOSSIBLE}: {lacking}; add a host or ask for less", is_impossible=True)
 
 
-def _idle(agent: AgentStatus) -> AgentStatus:
+def _idle(agent: AgentReport) -> AgentReport:
     """The agent after all that may change: the MPS daemon may start, too."""
     sharing = GpuSharing() if agent.gpu_sharing.may_pass else agent.gpu_sharing
-    usual = replace(agent, schedulable=True, avoid="", swarm="any", image_architecture="")
-    return replace(usual, gpu_health=(), gpu_sharing=sharing)
+    usual = _with_architecture(agent.in_swarm("any"), "")
+    return replace(usual, schedulable=True, avoid="", gpu_health=(), gpu_sharing=sharing)
 
 
 def _on_one(
-    demand: Demand, roles: Sequence[Demand], agents: Sequence[AgentStatus], free: Free
+    demand: Demand, roles: Sequence[Demand], agents: Sequence[AgentReport], free: Free
 ) -> Placement | Shortfall:
     """All roles on the agent with the tightest fit, a designated one if possible."""
     found: Dict[str, Placement] = {}
@@ -141,7 +145,7 @@ def _on_one(
     return Shortfall(f"{remedy} ({shortened_list(reasons)})" if reasons else remedy)
 
 
-def _across(demand: Demand, agents: Sequence[AgentStatus], free: Free) -> Placement | Shortfall:
+def _across(demand: Demand, agents: Sequence[AgentReport], free: Free) -> Placement | Shortfall:
     """The roles over the agents of one Swarm, because an overlay cannot cross two, and of one architecture.
 
     With RDMA, over those with ports of one kind.
@@ -165,7 +169,7 @@ def _hardness(role: Demand) -> Tuple[float, int, int, str]:
 
 
 def _in_turn(
-    demand: Demand, order: Sequence[Demand], agents: Sequence[AgentStatus], free: Free
+    demand: Demand, order: Sequence[Demand], agents: Sequence[AgentReport], free: Free
 ) -> Placement | Shortfall:
     """The roles one after another. Its containers are in the order of ranks, whatever this order."""
     left = {agent.name: free[agent.name].copy() for agent in agents}

@@ -10,7 +10,8 @@ from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from ..codec import Document, Json
 from ..constants import VXLAN_PORT
-from ..documents.report import AgentStatus, SwarmPlace, names_of_one_engine, one_engine
+from ..documents.findings import names_of_one_engine, one_engine
+from ..documents.report import AgentReport, SwarmPlace
 
 INIT = "init"
 JOIN = "join"
@@ -51,11 +52,15 @@ class Node(Membership):
     seen: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_agents(reports: Iterable[Json]) -> Tuple[AgentStatus, ...]:
+def read_agents(reports: Iterable[Json]) -> Tuple[AgentReport, ...]:
     """Agents from their reports. A worker whose certificate this user cannot read is assigned to the Swarm of its managers."""
-    agents = [AgentStatus.from_json(report) for report in reports]
-    by_manager = {agent.node: agent.swarm for agent in agents if agent.swarm and agent.node}
-    return tuple(agent if agent.swarm else replace(agent, swarm=_first(agent.managers, by_manager)) for agent in agents)
+    agents = [AgentReport.from_json(report) for report in reports]
+    by_manager = {agent.place.node_id: agent.swarm for agent in agents if agent.swarm and agent.place.node_id}
+    return tuple(_known(agent, "" if agent.swarm else _first(agent.place.managers, by_manager)) for agent in agents)
+
+
+def _known(agent: AgentReport, cluster: str) -> AgentReport:
+    return agent.in_swarm(cluster) if cluster else agent
 
 
 def data_path_port(swarms: Iterable[SwarmPlace]) -> int:

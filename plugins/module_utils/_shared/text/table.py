@@ -8,12 +8,13 @@ from __future__ import annotations
 import csv
 import io
 import textwrap
-from typing import Any, List, Sequence
+from typing import Any, Iterable, List, Optional, Sequence
 
 from ..codec import Json
 from ..documents.findings import Finding, Measurement
 from ..documents.image import EnvironmentVersion
 from ..documents.plan import Gpu
+from ..documents.report import Measured
 from ..units import show_bytes
 
 # The least width of a last column beside the others; without it, its indentation.
@@ -132,3 +133,14 @@ def gpu_parts(gpus: Sequence[Gpu]) -> List[str]:
         )
         shown += [limits] if gpu.shares < 1 else []
     return shown
+
+
+def busy_percents(measured: Iterable[Optional[Measured]]) -> List[int]:
+    """The utilization of the GPUs that were measured. A GPU that does not report it, as one of MIG, is left out."""
+    return [gpu.percent for each in measured if each for gpu in each.gpus if gpu.percent is not None]
+
+
+def busy_gpus(measured: Iterable[Optional[Measured]]) -> float | None:
+    """Their utilization as a number of GPUs; None if none was measured."""
+    percents = busy_percents(measured)
+    return sum(percents) / 100 if percents else None

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent import guard
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import OverlayGuard
 
 NO_RIGHTS = "echo 'Permission denied (you must be root)' >&2; exit 4"
 DROP = "-A CLUSTER-COMPUTE -i docker0 -j DROP"
-MISSING, UNSEEN = {"state": "missing", "port": 0}, {"state": "", "port": 0}
+MISSING, UNSEEN = OverlayGuard("missing"), OverlayGuard()
 
 
 def jump(chain: str, port: int) -> str:
@@ -23,7 +24,7 @@ def jump(chain: str, port: int) -> str:
 
 
 def present(port: int) -> dict[str, object]:
-    return {"state": "present", "port": port}
+    return OverlayGuard("present", port)
 
 
 TABLES = {

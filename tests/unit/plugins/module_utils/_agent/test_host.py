@@ -16,9 +16,8 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent import host
-from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.payloads import EngineLimits
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Fabric
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import EngineLimits, Fabric
 from ansible_collections.cluster.compute.plugins.module_utils._worker import worker
 
 ROUTES = """Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT
@@ -109,12 +108,12 @@ def test_the_interface_for_the_fabric(interface: str, networks: list[Json], reas
 
 def test_the_address_for_other_hosts_and_the_engines_that_keep_containers_off_it() -> None:
     found = host.host_network(["198.51.100.7"], {"SecurityOptions": ["name=seccomp,profile=default"]})
-    assert (found["address"] == "") == bool(found["reason"])
-    if found["address"]:
-        assert host.host_network([found["address"]], {}) == found
-        assert found["interface"] not in ("", "lo")
+    assert (found.address == "") == bool(found.reason)
+    if found.address:
+        assert host.host_network([found.address], {}) == found
+        assert found.interface not in ("", "lo")
     for option in ("rootless", "userns"):
-        reason = host.host_network([], {"SecurityOptions": [f"name={option}"]})["reason"]
+        reason = host.host_network([], {"SecurityOptions": [f"name={option}"]}).reason
         assert reason == f"has an engine with {option}, which keeps containers off its network,"
 
 
@@ -242,7 +241,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
     for name, address in (("lo", "192.0.2.1"), ("lo:vip", "192.0.2.2")):
         family = struct.pack("=HH", socket.AF_INET, 0) + socket.inet_aton(address)
         fcntl.ioctl(asking.fileno(), SIOCSIFADDR, struct.pack("16s24s", name.encode(), family))
-print(json.dumps([sorted(host.own_addresses()), host.host_network(["192.0.2.2"], {})]))
+print(json.dumps([sorted(host.own_addresses()), host.host_network(["192.0.2.2"], {}).to_json()]))
 """
 
 

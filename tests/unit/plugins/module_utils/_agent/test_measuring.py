@@ -20,6 +20,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.measuring i
     use,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Gpu
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import GpuUse, Measured
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError
 
 X, Y = "a1" * 32, "b2" * 32
@@ -38,18 +40,18 @@ FIRST = stats(1_000_000_000, "2026-11-21T23:59:59.9Z", usage=100)
         # One and a half CPUs, over midnight; version 1 of control groups counts the cache of the children.
         (
             stats(1_750_000_000, "2026-11-22T00:00:00.4Z", usage=900, stats={"total_inactive_file": 300}),
-            {"millicpus": 1500, "memory": 600},
+            Measured(1500, 600),
         ),
         (
             stats(1_000_000_000, "2026-11-22T00:00:00.400000001Z", usage=900, stats={"inactive_file": 100}),
-            {"millicpus": 0, "memory": 800},
+            Measured(0, 800),
         ),
         # A container that was started again, a clock that stood still, a cache that is larger than the rest.
-        (stats(5, "2026-11-22T00:00:01Z", usage=7, stats={"inactive_file": 9}), {"millicpus": 0, "memory": 7}),
-        (stats(9_000_000_000, "2026-11-21T23:59:59.9Z", usage=7), {"millicpus": 0, "memory": 7}),
+        (stats(5, "2026-11-22T00:00:01Z", usage=7, stats={"inactive_file": 9}), Measured(0, 7)),
+        (stats(9_000_000_000, "2026-11-21T23:59:59.9Z", usage=7), Measured(0, 7)),
     ],
 )
-def test_the_use_between_two_readings_of_an_engine(after: Json, expected: Json) -> None:
+def test_the_use_between_two_readings_of_an_engine(after: Json, expected: Measured) -> None:
     first, second = parse_stats(FIRST), parse_stats(after)
     assert first is not None
     assert second is not None
@@ -76,7 +78,7 @@ def measured(root: Path, *answers: Json | None, ids: tuple[str, ...] = (X,)) -> 
 
 def test_containers_that_have_ended_and_engines_that_cannot_measure_are_left_out(tmp_path: Path) -> None:
     later = stats(2_000_000_000, "2026-11-22T00:00:00.9Z", usage=50)
-    assert measured(tmp_path, FIRST, later) == {X: {"millicpus": 1000, "memory": 50}}
+    assert measured(tmp_path, FIRST, later) == {X: Measured(1000, 50)}
     assert measured(tmp_path, FIRST, None) == {}
     assert measured(tmp_path, FIRST, stats(0, "0001-01-01T00:00:00Z")) == {}
     assert measured(tmp_path, {"failed": True}) == {}
@@ -129,8 +131,8 @@ def counters(root: Path) -> dict[str, tuple[int, int]]:
 def test_devices_that_do_not_report_an_amount() -> None:
     text = "GPU-1, 37, 1024, 2048\nGPU-2, [N/A], [Not Supported], 2048\nNo devices were found\n"
     assert parse_gpu_use(text) == [
-        {"id": "GPU-1", "percent": 37, "memory": 1 << 30, "capacity": 2 << 30},
-        {"id": "GPU-2", "percent": None, "memory": None, "capacity": 2 << 30},
+        GpuUse("GPU-1", 37, 1 << 30, 2 << 30),
+        GpuUse("GPU-2", capacity=2 << 30),
     ]
 
 
@@ -145,11 +147,11 @@ def test_devices_of_amd_are_measured_by_the_kernel(tmp_path: Path) -> None:
         (device / name).write_text(text)
     nodes = {"AMD-0000:03:00.0": "/dev/dri/renderD128", "AMD-0000:04:00.0": "/dev/dri/renderD129"}
     assert amd_use(nodes, str(tmp_path)) == [
-        {"id": "AMD-0000:03:00.0", "percent": 93, "memory": 512, "capacity": 2048},
-        {"id": "AMD-0000:04:00.0", "percent": None, "memory": None, "capacity": None},
+        GpuUse("AMD-0000:03:00.0", 93, 512, 2048),
+        GpuUse("AMD-0000:04:00.0"),
     ]
 
 
 def test_a_container_has_the_use_of_its_own_devices() -> None:
-    use = [{"id": "GPU-1", "percent": 37}, {"id": "GPU-2", "percent": 0}]
-    assert use_of_gpu([{"id": "GPU-2", "shares": 0.5}, {"id": "MIG-3", "shares": 1.0}], use) == use[1:]
+    use = (GpuUse("GPU-1", 37), GpuUse("GPU-2", 0))
+    assert use_of_gpu([Gpu("GPU-2", 0.5), Gpu("MIG-3")], use) == use[1:]

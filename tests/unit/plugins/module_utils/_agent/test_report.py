@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,13 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.clie
     UnreachableError,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AppState
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Gpu, Resources
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
+    AppState,
+    GpuUse,
+    Measured,
+    ObservedContainer,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import (
     ConflictError,
     EngineError,
@@ -25,8 +32,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.errors imp
 )
 
 
-def entry(name: str, state: str, *gpus: str) -> dict[str, Any]:
-    return {"engine_id": name, "state": state, "resources": {"gpus": [{"id": gpu, "shares": 1.0} for gpu in gpus]}}
+def entry(name: str, state: str, *gpus: str, **fields: Any) -> ObservedContainer:
+    own = Resources(gpus=tuple(map(Gpu, gpus)))
+    return ObservedContainer(**{"id": "c", "session": "s", **fields}, engine_id=name, state=state, resources=own)
 
 
 class Waiting(Engine):
@@ -46,9 +54,9 @@ class Waiting(Engine):
 
 
 def test_a_container_that_waits_for_its_secrets_does_not_run_yet() -> None:
-    kept = {**entry("e", "running"), "id": "c", "hostname": "sub1", "labels": {label.SECRETS: "true"}}
-    assert report.with_wait(Waiting(), kept) == {**kept, "state": "waiting"}
-    for other in ({**kept, "state": "exited"}, {**kept, "labels": {label.SECRETS: ""}}, {**kept, "labels": {}}):
+    kept = entry("e", "running", hostname="sub1", labels={label.SECRETS: "true"})
+    assert report.with_wait(Waiting(), kept) == replace(kept, state="waiting")
+    for other in (replace(kept, state="exited"), replace(kept, labels={label.SECRETS: ""}), replace(kept, labels={})):
         assert report.with_wait(Waiting(AssertionError("not asked")), other) == other
     for error in (EngineError("it has just gone"), ConflictError("it is not running"), LateError("it hangs")):
         assert report.with_wait(Waiting(error), kept) == kept
@@ -66,7 +74,7 @@ def test_a_main1_that_ends_while_its_apps_are_read_fails_no_report() -> None:
         def read_file(self, *_place: Any) -> bytes:
             raise ConflictError("main1: the engine could not read it: the container is not running")
 
-    main = {**entry("e", "running"), "id": "c", "session": "c", "hostname": "main1", "labels": {}}
+    main = entry("e", "running", session="c", hostname="main1")
     assert report.with_apps(Ended(), main, True, None) == main
 
 
@@ -84,31 +92,24 @@ def test_a_main1_that_ends_while_its_apps_are_read_fails_no_report() -> None:
 def test_a_container_whose_role_has_apps_says_how_they_are(
     monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], apps_of: list[str] | None, is_asked: bool
 ) -> None:
-    asked = {
-        **entry("e", "running"),
-        "id": "c",
-        "session": "s",
-        "name": "demo",
-        "hostname": "ps1",
-        "labels": {label.APPS: "true"},
-        **changes,
-    }
+    usual = replace(entry("e", "running", hostname="ps1", labels={label.APPS: "true"}), name="demo")
+    asked = replace(usual, **changes)
     statuses = [AppState("board", "ready")]
     monkeypatch.setattr(report, "read_statuses", lambda *place: statuses if place[1:] == ("e", "c", "ps1") else [])
     found = report.with_apps(Waiting(), asked, True, apps_of)
-    assert found.get("apps") == ([statuses[0].to_json()] if is_asked else None)
+    assert found.apps == (tuple(statuses) if is_asked else None)
 
 
 def test_each_running_container_has_the_use_of_its_own_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = {"millicpus": 100, "memory": 2048}
+    counted = Measured(100, 2048)
     monkeypatch.setattr(
         report, "measure_containers", lambda _engine, running, *_others: dict.fromkeys(running[:2], counted)
     )
     engine: Any = None
-    use = [{"id": "GPU-1", "percent": 97}, {"id": "GPU-2", "percent": 0}]
+    use = (GpuUse("GPU-1", 97), GpuUse("GPU-2", 0))
     entries = [entry("a", "running", "GPU-2"), entry("b", "running"), entry("c", "running"), entry("d", "exited")]
-    found = {one["engine_id"]: one["measured"] for one in report.measured_use(engine, entries, use)}
-    assert found == {"a": {**counted, "gpus": use[1:]}, "b": {**counted, "gpus": []}, "c": None, "d": None}
+    found = {one.engine_id: one.measured for one in report.measured_use(engine, entries, use)}
+    assert found == {"a": replace(counted, gpus=use[1:]), "b": counted, "c": None, "d": None}
 
 
 @pytest.mark.parametrize("shares", [0, -1, 0.5])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from samples import agent, carried_out, context, exactly, plan, request
+from samples import agent, carried_out, context, exactly, plan, request, seen_with, with_capacity
 from store_sessions import plan_of, relabelled, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.adoption import adopted_rows, rebuilt_plan
@@ -20,7 +20,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.store import
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
-    AgentStatus,
+    AgentReport,
     HostNetwork,
     ObservedContainer,
 )
@@ -51,7 +51,7 @@ ADOPTED = [
             cluster_mode="multi-node",
             roles=[{"name": "ps", "size": 2, "cpus": 0.5, "image": "own:1"}, {"name": "w", "gpus": 1}],
         ),
-        (replace(A, millicpus=1000), GPUS),
+        (with_capacity(A, millicpus=1000), GPUS),
         id="with roles",
     ),
     pytest.param(
@@ -67,7 +67,7 @@ ADOPTED = [
 
 @pytest.mark.parametrize(("asked", "agents"), ADOPTED)
 def test_a_running_session_is_adopted_with_the_very_same_plan(
-    store: Store, lost_store: Store, asked: Request, agents: tuple[AgentStatus, ...]
+    store: Store, lost_store: Store, asked: Request, agents: tuple[AgentReport, ...]
 ) -> None:
     # Another session exists first, so that no value is the default.
     running(store, request(name="first", owner="bob"), agents[0])
@@ -96,7 +96,7 @@ def test_the_folders_of_the_policy_stay_with_a_session(store: Store, lost_store:
 @pytest.mark.parametrize(("asked", "agents"), ADOPTED)
 @pytest.mark.parametrize("rank", [0, 1])
 def test_an_adopted_session_is_repaired_to_the_same_plan(
-    store: Store, lost_store: Store, asked: Request, agents: tuple[AgentStatus, ...], rank: int
+    store: Store, lost_store: Store, asked: Request, agents: tuple[AgentReport, ...], rank: int
 ) -> None:
     if asked.size == 1:
         return
@@ -124,9 +124,9 @@ def test_what_lost_containers_held_is_given_once(store: Store, lost_store: Store
 
 def test_a_lost_container_without_room_is_refused(store: Store, lost_store: Store) -> None:
     asked = request(cluster_size=2, gpus=0.5)
-    shared = agent("g", gpus=[replace(GPUS.gpus[0], shares=2.0)])
+    shared = agent("g", gpus=[replace(GPUS.capacity.gpus[0], shares=2.0)])
     there = carried_out([shared], running(store, asked, shared), states={"sub1": "gone"})
-    smaller = replace(there[0], millicpus=1000)
+    smaller = with_capacity(there[0], millicpus=1000)
     message = (
         "Session train has lost sub1, and g has no room for it any more (needs 1 CPUs, 0 free): free some room, or end the "
         "session with terminate.yml."
@@ -208,7 +208,7 @@ def test_a_session_that_has_lost_its_place_on_the_network_is_adopted_and_repaire
     [there] = carried_out([A], made)
     right = {one.id: {"network": made.network.name, "address": one.address} for one in made.containers}
     ports = [port.host_port for port in made.main.ports]
-    lost = [replace(one, data={**one.data, **right[one.id], "published": ports, **place}) for one in there.containers]
+    lost = [seen_with(one, **{**right[one.id], "published": ports, **place}) for one in there.containers]
     report = replace(there, containers=tuple(lost))
     with lost_store.transaction():
         adopt(lost_store, [report], 8000.0)
@@ -227,7 +227,7 @@ def test_what_has_not_run_or_tells_no_plan_is_not_adopted(store: Store, lost_sto
     fresh = carried_out([A], plan, states=dict.fromkeys(["main1", "sub1", "sub2"], "created"))
     adopt(lost_store, fresh, 1000.0)
     (there,) = carried_out([A], plan)
-    strange = [replace(one, data={**one.data, "labels": {}}) for one in there.containers]
+    strange = [seen_with(one, labels={}) for one in there.containers]
     adopt(lost_store, [replace(there, containers=tuple(strange))], 1000.0)
     assert lost_store.states() == {}
 
@@ -252,8 +252,8 @@ def test_a_lost_end_of_an_adopted_session_can_be_taken_over(store: Store, lost_s
 
 
 def without_label(container: ObservedContainer, name: str, text: str = "") -> ObservedContainer:
-    labels = {**container.data["labels"], "cluster.compute.session." + name: text}
-    return replace(container, data={**container.data, "labels": labels})
+    labels = {**container.labels, "cluster.compute.session." + name: text}
+    return seen_with(container, labels=labels)
 
 
 @pytest.mark.parametrize("name", ["placement", "mode", "subnet"])

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from samples import agent, carried_out, context, request
+from samples import agent, carried_out, context, request, seen_with
 from store_sessions import plan_of, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import removable
@@ -18,7 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.usage import capacity_left
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
 
 A, B = agent("a"), agent("b")
 TRAIN = request(cluster_size=3)
@@ -30,7 +30,7 @@ def test_bookings_join_engines_and_store_without_counting_twice(store: Store) ->
     waiting = plan_of(launch(store, request(name="other"), context(*there)))
     assert waiting.agents == ["a"]
     free = capacity_left(there, store.ends_on(there), store.held_plans())
-    assert (free["a"].millicpus, free["b"].millicpus) == (A.millicpus - 4000, B.millicpus)
+    assert (free["a"].millicpus, free["b"].millicpus) == (A.capacity.millicpus - 4000, B.capacity.millicpus)
 
 
 def test_what_an_unknown_session_holds_is_booked(store: Store, tmp_path: Path) -> None:
@@ -97,9 +97,8 @@ def test_the_clock_of_an_agent_does_not_keep_what_this_store_has_launched(store:
         assert removable(store, at(carried_out([A], launched), 9000.0)) == (plan.session.id,)
 
 
-def at(agents: Iterable[AgentStatus], created: float) -> tuple[AgentStatus, ...]:
+def at(agents: Iterable[AgentReport], created: float) -> tuple[AgentReport, ...]:
     """The agents, whose clocks say that all containers were created at this time."""
     return tuple(
-        replace(one, containers=tuple(replace(each, data={**each.data, "created": created}) for each in one.containers))
-        for one in agents
+        replace(one, containers=tuple(seen_with(each, created=created) for each in one.containers)) for one in agents
     )

@@ -40,7 +40,7 @@ REPORTS = [
     {
         "name": "a",
         "capacity": {"millicpus": 4000, "memory": 16 << 30},
-        "containers": [one.data for one in AGENTS[0].containers],
+        "containers": [one.to_json() for one in AGENTS[0].containers],
     }
 ]
 

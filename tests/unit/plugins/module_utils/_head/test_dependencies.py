@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from samples import agent, carried_out, context, exactly, request
+from samples import agent, carried_out, context, exactly, request, seen_with
 from store_sessions import row_of, running, turns_of
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import expired, give_up
@@ -21,7 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared import sta
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
-    AgentStatus,
+    AgentReport,
     ObservedContainer,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
@@ -32,7 +32,7 @@ PREP = request(name="prep", command="make data")
 
 
 def ask(
-    store: Store, name: str, now: float = 1100.0, agents: tuple[AgentStatus, ...] = (A,), **variables: object
+    store: Store, name: str, now: float = 1100.0, agents: tuple[AgentReport, ...] = (A,), **variables: object
 ) -> SessionRecord:
     asked = request(name=name, command="train", **variables)
     return store.need(launch(store, asked, context(*agents, now=now)).session.id)
@@ -49,19 +49,19 @@ def end(store: Store, name: str, result: str, now: float = 1200.0, reason: str =
 
 
 def fitting(
-    store: Store, now: float, agents: tuple[AgentStatus, ...] = (A,), policy: Policy | None = None
+    store: Store, now: float, agents: tuple[AgentReport, ...] = (A,), policy: Policy | None = None
 ) -> list[str]:
     found = decide(store, "alice", (), context(*agents, now=now, policy=policy or Policy()))
     return [row.name for row in found.fitting]
 
 
-def with_exit(plan: Plan, code: int | None) -> tuple[AgentStatus, ...]:
+def with_exit(plan: Plan, code: int | None) -> tuple[AgentReport, ...]:
     """The agent with the session's container, whose command has this exit code."""
     [found] = carried_out([A], plan)
     state: Json = {"exit_code": code, "oom_killed": False, "reason": "", "begun": True}
 
     def changed(container: ObservedContainer) -> ObservedContainer:
-        return replace(container, data={**container.data, "batch": state})
+        return seen_with(container, batch=state)
 
     return (replace(found, containers=tuple(changed(one) for one in found.containers)),)
 

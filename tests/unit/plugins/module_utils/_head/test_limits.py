@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from samples import agent, carried_out, context, request
+from samples import agent, carried_out, context, request, seen_with
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
@@ -18,10 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.transitions 
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
-    AgentStatus,
-    ObservedContainer,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 from ansible_collections.cluster.compute.plugins.plugin_utils._output.lists import remarks
 
@@ -37,13 +34,12 @@ def running(store: Store, asked: Request = LIMITED) -> Plan:
     return decision.plan
 
 
-def ended(plan: Plan, *codes: int) -> AgentStatus:
+def ended(plan: Plan, *codes: int) -> AgentReport:
     """The agent once these containers have ended, in rank order, with these exit codes."""
     [found] = carried_out([A], plan)
     containers = list(found.containers)
     for rank, code in enumerate(codes):
-        data = {**containers[rank].data, "state": "exited", "exit_code": code, "oom_killed": False}
-        containers[rank] = ObservedContainer.from_json(data)
+        containers[rank] = replace(containers[rank], state="exited", exit_code=code)
     return replace(found, containers=tuple(containers))
 
 
@@ -107,7 +103,7 @@ def test_the_next_launch_of_any_session_gets_what_a_finished_job_had(
     plan = running(store, job)
     own = ended(plan, 84 if code else 83, 83)
     batch = {"exit_code": code, "oom_killed": oom, "reason": "", "begun": True}
-    main = ObservedContainer.from_json({**own.containers[0].data, "batch": batch, "oom_killed": oom})
+    main = seen_with(own.containers[0], batch=batch, oom_killed=oom)
     over = replace(own, containers=(main, *own.containers[1:]))
     assert launch(store, replace(job, name="other"), context(over, now=9000.0)).outcome == "placed"
     row = store.need(plan.session.id)

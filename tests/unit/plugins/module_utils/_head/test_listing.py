@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from samples import GIB, NEVER, agent, carried_out, context, request, with_apps
+from samples import GIB, NEVER, agent, carried_out, context, request, seen_with, with_apps
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_agents, list_sessions
 from ansible_collections.cluster.compute.plugins.module_utils._head.maintenance import adopt
@@ -24,7 +24,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.usage import
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.usage import Amounts
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionView
 from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
@@ -49,7 +49,7 @@ def running(store: Store) -> Plan:
     return outcome.plan
 
 
-def listed(store: Store, *agents: AgentStatus) -> SessionView:
+def listed(store: Store, *agents: AgentReport) -> SessionView:
     (session,) = list_sessions(store.select(None, None, ended=True), agents)
     return session
 
@@ -124,9 +124,7 @@ def test_a_container_that_was_detached_is_repaired_and_ends_no_session(
     assert decision.plan is not None
     (there,) = carried_out([A], decision.plan)
     apart = [
-        replace(one, data={**one.data, "network": "", "address": "", "published": []})
-        if one.hostname == "sub1"
-        else one
+        seen_with(one, network="", address="", published=[]) if one.hostname == "sub1" else one
         for one in there.containers
     ]
     session = listed(store, replace(there, containers=tuple(apart)))
@@ -150,12 +148,12 @@ def test_an_app_or_a_command_that_has_failed_makes_a_session_unhealthy(store: St
     assert (listed(store, *down).unhealthy, listed(store, *down).degraded) == (("app web",), ())
     main = down[0].containers[0]
     batch = {"exit_code": 1, "oom_killed": False, "reason": "", "begun": True}
-    both = replace(down[0], containers=(replace(main, data={**main.data, "batch": batch}), *down[0].containers[1:]))
+    both = replace(down[0], containers=(seen_with(main, batch=batch), *down[0].containers[1:]))
     assert listed(store, both, down[1]).unhealthy == ("app web", "command")
     sub = down[0].containers[1]
     role = replace(
         down[0],
-        containers=(down[0].containers[0], replace(sub, data={**sub.data, "batch": batch}), *down[0].containers[2:]),
+        containers=(down[0].containers[0], seen_with(sub, batch=batch), *down[0].containers[2:]),
     )
     shown = listed(store, role, down[1])
     assert (shown.unhealthy, shown.command) == (("app web", "command of sub1"), None)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from samples import agent, carried_out, context, observed, plan, request
+from samples import agent, carried_out, context, observed, plan, request, with_place
 from store_sessions import plan_of, row_of, running
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.listing import list_sessions
@@ -22,17 +22,17 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.transitions 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import FencedAgent, Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.exits import LOST
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.agreement import check_agreement
 
-A, B, C = (agent(name, cpus=2, node="node-" + name) for name in "abc")
+A, B, C = (agent(name, cpus=2, node_id="node-" + name) for name in "abc")
 
 
-def silent(one: AgentStatus) -> AgentStatus:
-    return replace(agent(one.name, 0, 0), reachable=False, swarm="")
+def silent(one: AgentReport) -> AgentReport:
+    return agent(one.name, 0, 0, reachable=False, swarm="")
 
 
 def asked(**variables: Any) -> Request:
@@ -57,7 +57,7 @@ def asked(**variables: Any) -> Request:
     ],
 )
 def test_what_becomes_of_a_session(
-    variables: Json, agents: tuple[AgentStatus, ...], since: dict[str, float], row: Json, action: str
+    variables: Json, agents: tuple[AgentReport, ...], since: dict[str, float], row: Json, action: str
 ) -> None:
     made = plan(asked(**variables), "aab")
     rows = [SessionRecord("id", "train", "alice", "default", state="RUNNING", plan=made, **row)]
@@ -66,8 +66,8 @@ def test_what_becomes_of_a_session(
 
 
 def lost(
-    store: Store, wanted: Request, *rest: AgentStatus, now: float = 2000.0
-) -> tuple[Plan, tuple[AgentStatus, ...]]:
+    store: Store, wanted: Request, *rest: AgentReport, now: float = 2000.0
+) -> tuple[Plan, tuple[AgentReport, ...]]:
     """A session on a and b, of which b has been silent for long enough, and the reports now."""
     made = running(store, wanted, A, B)
     [up] = carried_out([A], made)
@@ -109,7 +109,7 @@ def test_the_containers_of_a_lost_agent_get_new_places_and_stay_what_they_are(st
 
 def test_without_room_nothing_changes_and_the_reason_is_shown(store: Store) -> None:
     wanted = asked(cluster_size=4)
-    made, reports = lost(store, wanted, agent("c", cpus=1, node="node-c"))
+    made, reports = lost(store, wanted, agent("c", cpus=1, node_id="node-c"))
     [loss] = losses(store, reports, "alice", 2000.0)
     assert loss.action == "stay"
     reason = (
@@ -153,7 +153,7 @@ def test_an_agent_that_is_back_is_cleaned_and_does_not_count_before(store: Store
     losses(store, reports, "alice", 2000.0)
     moved = plan_of(launch(store, wanted, context(*reports, now=2000.0, relocates=True)))
     old = observed(made.containers[2], made.session.id, "exited")
-    back = replace(B, swarm="", containers=(old,))
+    back = replace(B.in_swarm(""), containers=(old,))
     now = (*carried_out([A, C], moved), back)
     [listed] = list_sessions([row_of(store)], now)
     assert listed.degraded == ()
@@ -161,7 +161,7 @@ def test_an_agent_that_is_back_is_cleaned_and_does_not_count_before(store: Store
     assert to_clean(store.fences(), store.swarms(), now) == {
         "b": FencedAgent((made.session.id,), rejoins=True, swarm="swarm1")
     }
-    assert to_clean(store.fences(), store.swarms(), (replace(back, swarm="swarm1"),))["b"].rejoins is False
+    assert to_clean(store.fences(), store.swarms(), (back.in_swarm("swarm1"),))["b"].rejoins is False
     unfence(store, "b", [made.session.id])
     assert (to_clean(store.fences(), store.swarms(), now), fenced_agents(store.fences(), made.session.id)) == ({}, [])
 
@@ -215,7 +215,7 @@ def test_only_a_pass_moves_a_session(store: Store) -> None:
 def test_a_session_moves_only_from_agents_that_its_pass_has_found_lost(store: Store) -> None:
     """The Swarm was asked about these alone. Another agent can have been silent for long enough by the time of the move."""
     wanted = asked(cluster_size=4, per_agent=2)
-    made, reports = lost(store, wanted, C, agent("d", cpus=2, node="node-d"))
+    made, reports = lost(store, wanted, C, agent("d", cpus=2, node_id="node-d"))
     assert [loss.nodes for loss in losses(store, reports, "alice", 2000.0)] == [{"b": "node-b"}]
     later = (silent(A), *reports[1:])
     note_agents(store, later, 1900.0)
@@ -232,11 +232,11 @@ def test_a_launch_and_a_return_note_the_node_that_the_swarm_must_have_lost(store
     def nodes() -> dict[str, str]:
         return dict(store.query("SELECT name, node FROM agent"))
 
-    running(store, asked(), A, replace(B, node="former"))
+    running(store, asked(), A, with_place(B, node_id="former"))
     assert nodes() == {"a": "node-a", "b": "former"}
     unfence(store, "b", [], "node-b")
     assert nodes()["b"] == "node-b"
-    launch(store, request(name="other"), context(A, replace(B, node="newer"), C, now=3000.0))
+    launch(store, request(name="other"), context(A, with_place(B, node_id="newer"), C, now=3000.0))
     assert nodes() == {"a": "node-a", "b": "newer", "c": "node-c"}
 
 
@@ -247,8 +247,8 @@ def test_the_swarm_of_a_node_stays_known(store: Store) -> None:
         return dict(store.query("SELECT id, swarm FROM node"))
 
     note_agents(store, [B], 10.0)
-    note_agents(store, [replace(B, swarm="")], 20.0)
-    launch(store, request(name="other"), context(replace(B, node="newer", swarm=""), now=30.0))
+    note_agents(store, [B.in_swarm("")], 20.0)
+    launch(store, request(name="other"), context(with_place(B, node_id="newer", cluster_id=""), now=30.0))
     assert swarms() == {"node-b": "swarm1"}
-    launch(store, request(name="third"), context(replace(B, node="newer", swarm="swarm2"), now=40.0))
+    launch(store, request(name="third"), context(with_place(B, node_id="newer", cluster_id="swarm2"), now=40.0))
     assert swarms() == {"node-b": "swarm1", "newer": "swarm2"}

@@ -35,7 +35,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.transitions 
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Decision, Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Container, Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport, EngineNetwork
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import Limits, SitePolicy
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
@@ -43,7 +43,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.r
 NAMES = st.sampled_from(["alpha", "beta1"])
 HOSTS = ("a", "b", "c")
 CPUS, LEASE, PATIENCE = 4, 600.0, 60
-BARE = {name: agent(name, cpus=CPUS, node=f"node-{name}") for name in HOSTS}
+BARE = {name: agent(name, cpus=CPUS, node_id=f"node-{name}") for name in HOSTS}
 ENDS = st.sampled_from(["done", "done", "fails", "killed"])
 
 
@@ -225,22 +225,21 @@ class Sessions(RuleBasedStateMachine):
         found = self.engines[container.agent].get((session, container.id))
         return found[2] if found else ""
 
-    def reports(self) -> tuple[AgentStatus, ...]:
+    def reports(self) -> tuple[AgentReport, ...]:
         return tuple(self.report(name) for name in HOSTS)
 
-    def report(self, name: str) -> AgentStatus:
+    def report(self, name: str) -> AgentReport:
         if name in self.lost:
-            return replace(agent(name, 0, 0), reachable=False, swarm="")
+            return agent(name, 0, 0, reachable=False, swarm="")
         found = self.engines[name]
-        sessions = tuple(dict.fromkeys(session for session, _id in found))
+        subnets = {session: plan.network.subnet for (session, _id), (_one, plan, _state) in found.items()}
         return replace(
             BARE[name],
             containers=tuple(observed(one, session, state) for (session, _id), (one, _plan, state) in found.items()),
             ports=tuple(
                 port.host_port for one, _plan, state in found.values() for port in one.ports if state == "running"
             ),
-            subnets=tuple({plan.network.subnet for _one, plan, _state in found.values()}),
-            network_sessions=sessions,
+            networks=tuple(EngineNetwork(subnets=(subnet,), session=session) for session, subnet in subnets.items()),
         )
 
     # What always holds

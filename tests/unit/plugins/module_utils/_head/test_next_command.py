@@ -9,16 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from samples import agent, carried_out, context, request
+from samples import agent, carried_out, context, request, seen_with
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler import launch
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
-    AgentStatus,
-    ObservedContainer,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.plan import with_user_environment
 
@@ -37,11 +34,11 @@ def running(store: Store) -> Plan:
     return decision.plan
 
 
-def reported(plan: Plan, batch: dict[str, Any], **states: str) -> AgentStatus:
+def reported(plan: Plan, batch: dict[str, Any], **states: str) -> AgentReport:
     """The agent with the containers of the plan, and this state of the command."""
     [found] = carried_out([A], plan, states=states)
     main, *subs = found.containers
-    with_batch = ObservedContainer.from_json({**main.data, "batch": batch})
+    with_batch = seen_with(main, batch=batch)
     return replace(found, containers=(with_batch, *subs))
 
 

@@ -28,10 +28,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.label_rules import invalid_labels
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
-    AgentStatus,
-    ObservedContainer,
-)
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport, EngineNetwork
 
 RECORDED = Path(__file__).parent / "recorded"
 TRAIN = "6513270e-269e-4d37-b2a7-4de452e6b438"
@@ -50,13 +47,13 @@ def recorded_store(tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
-def there(*hostnames: str) -> AgentStatus:
+def there(*hostnames: str) -> AgentReport:
     """The agent with these containers of the session train, from their labels alone."""
     listed = [
         {"Id": "e" * 64, "Labels": LABELS[hostname], "State": "running", "Created": 1000} for hostname in hostnames
     ]
-    containers = tuple(ObservedContainer.from_json(container_entry(one)) for one in listed)
-    return replace(agent("a"), containers=containers, network_sessions=(TRAIN,))
+    containers = tuple(map(container_entry, listed))
+    return replace(agent("a"), containers=containers, networks=(EngineNetwork(session=TRAIN),))
 
 
 def test_recorded_labels_are_valid() -> None:

@@ -16,7 +16,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._head.transitions import Change, make_change
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus, HostNetwork
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport, HostNetwork
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import (
     ConflictError,
     InputError,
@@ -35,7 +35,7 @@ def ends(store: Store, plan: Plan, state: str, reason: str = "") -> None:
     make_change(store, state, change)
 
 
-def up(plan: Plan) -> tuple[AgentStatus, ...]:
+def up(plan: Plan) -> tuple[AgentReport, ...]:
     return carried_out([A], plan)
 
 
@@ -135,7 +135,7 @@ def test_a_session_on_the_network_of_hosts_grows_to_no_port_that_another_keeps(s
     assert [one.agent for one in grown.containers] == ["a", "c"]
 
 
-def spread() -> tuple[AgentStatus, ...]:
+def spread() -> tuple[AgentReport, ...]:
     """Agents of a Swarm with room for one container each."""
     return tuple(agent(name, cpus=1) for name in "abcd")
 
@@ -159,8 +159,8 @@ def test_what_an_interrupted_change_has_left_in_another_form_is_removed(store: S
     before = running(store, FIVE, A)
     ends(store, plan_of(launch(store, THREE, context(*up(before), now=1010.0))), "failed")
     [observing] = up(before)
-    moved = {**observing.containers[3].data, "spec": "another"}
-    containers = (*observing.containers[:3], replace(observing.containers[3], data=moved), observing.containers[4])
+    moved = replace(observing.containers[3], spec="another")
+    containers = (*observing.containers[:3], moved, observing.containers[4])
     again = launch(store, FIVE, context(replace(observing, containers=containers), now=1200.0))
     assert (again.added, again.removed) == (("sub3", "sub4"), (("sub3", "a"),))
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from samples import agent, carried_out, context, request, with_apps
+from samples import agent, carried_out, context, request, seen_with, with_apps
 from store_sessions import running
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.kept_logs import remove_logs, surplus_logs
@@ -183,7 +183,7 @@ def test_a_session_in_which_the_command_of_a_role_fails_is_noted_once(store: Sto
     [there] = carried_out([A], running(store, request(cluster_size=2), A))
     main, sub = there.containers
     failed = {"exit_code": 3, "oom_killed": False, "reason": "", "begun": True}
-    down = replace(there, containers=(main, replace(sub, data={**sub.data, "batch": failed})))
+    down = replace(there, containers=(main, seen_with(sub, batch=failed)))
     [row] = store.live()
     assert [one.name for one in note_degraded(store, [down], "alice", 2000.0)] == ["train"]
     assert note_degraded(store, [down], "alice", 2001.0) == []

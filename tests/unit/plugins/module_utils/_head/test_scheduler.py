@@ -19,7 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.scheduler im
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label, states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import RdmaPort
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import EngineNetwork, RdmaPort
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import (
     ConflictError,
     EngineError,
@@ -275,7 +275,7 @@ def test_sessions_side_by_side_share_nothing(store: Store) -> None:
 
 
 def test_addresses_stay_clear_of_what_the_agents_report(store: Store) -> None:
-    busy = replace(B, routes=("10.201.0.0/24",), subnets=("10.201.1.0/27",))
+    busy = replace(B, routes=("10.201.0.0/24",), networks=(EngineNetwork(subnets=("10.201.1.0/27",)),))
     taken = replace(A, ports=(30000, 30001), needed_addresses=("10.201.1.40",))
     plan = plan_of(launch(store, request(agents=["a"]), context(taken, busy)))
     assert plan.network.subnet == "10.201.1.64/27"

@@ -22,7 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.transitions 
 from ansible_collections.cluster.compute.plugins.module_utils._shared import states
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
 
 BOB = Holder(host="controller", user="bob", pid=7, start="2")
 
@@ -60,7 +60,7 @@ def test_the_lease_of_an_end_covers_the_grace_of_the_containers(store: Store) ->
     assert store.need(row.id).lease == 2000.0 + 3600 + 600
 
 
-def adopted(store: Store, tmp_path: Path) -> tuple[SessionRecord, tuple[AgentStatus, ...]]:
+def adopted(store: Store, tmp_path: Path) -> tuple[SessionRecord, tuple[AgentReport, ...]]:
     lost = Store(str(tmp_path / "lost"))
     outcome = launch(lost, WIDE, context(A, B))
     lost.close()
@@ -89,7 +89,7 @@ def test_a_session_of_a_lost_store_is_ended_from_its_labels(store: Store, tmp_pa
     ids=["both are asked", "one is left out", "neither holds a container", "nothing is known of another"],
 )
 def test_what_an_adopted_session_may_have_left_is_named(
-    store: Store, tmp_path: Path, seen: Callable[[tuple[AgentStatus, ...]], tuple[AgentStatus, ...]], reason: str
+    store: Store, tmp_path: Path, seen: Callable[[tuple[AgentReport, ...]], tuple[AgentReport, ...]], reason: str
 ) -> None:
     row, there = adopted(store, tmp_path)
     change(store, "terminating", id=row.id, agents=there)

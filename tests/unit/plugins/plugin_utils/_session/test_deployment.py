@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from samples import plan, request
+from samples import agent, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport, ImageState
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.deployment import (
     image_is_settled,
     lease_seconds,
@@ -24,31 +24,16 @@ BRIDGE = plan(request(cluster_size=2))
 OVERLAY = plan(request(cluster_size=3), "bbc")
 
 
-def status(name: str, **fields: Any) -> AgentStatus:
-    known = AgentStatus(name, swarm="swarm1", image="reference", image_id="sha256:1")
-    return replace(known, **fields)
-
-
-def test_a_status_is_read_from_a_report() -> None:
-    report: Json = {
-        "name": "a",
-        "reachable": True,
-        "group": "default,gpu",
-        "engine": {"swarm": {"state": "active", "cluster_id": "swarm1", "manager": True}},
-        "image": {"reference": "env:1", "present": True, "id": "sha256:1", "made": "2026-03-01", "owner": "alice"},
-    }
-    image = {"image": "env:1", "image_id": "sha256:1", "image_made": "2026-03-01", "image_owner": "alice"}
-    assert AgentStatus.from_json(report) == AgentStatus("a", group="default,gpu", swarm="swarm1", manager=True, **image)
-
-
-def test_an_image_that_an_agent_lacks_has_no_id() -> None:
-    report = {"name": "a", "image": {"reference": "env:1", "present": False, "id": "sha256:1"}}
-    assert AgentStatus.from_json(report).image_id == ""
+def status(name: str, **fields: Any) -> AgentReport:
+    names = ("reference", "id", "made", "owner")
+    own = {name: fields.pop("image_" + name) for name in names if "image_" + name in fields}
+    image = ImageState(**{"reference": "reference", "id": "sha256:1", **own})
+    return replace(agent(name, **fields), image=image)
 
 
 def test_the_report_of_a_host_that_cannot_be_reached_is_enough() -> None:
     report = {"name": "a", "group": "default", "reachable": False, "reason": "timed out"}
-    assert AgentStatus.from_json(report) == AgentStatus("a", reachable=False, reason="timed out")
+    assert AgentReport.from_json(report) == AgentReport("a", reachable=False, reason="timed out")
 
 
 @pytest.mark.parametrize(
@@ -104,8 +89,8 @@ def test_a_lost_agent_shortens_the_removal_of_networks(
         ("always", [status("b"), status("c")], False),
         ("missing", [status("b"), status("c", image_id="")], False),
         ("missing", [status("b"), status("c", image_id="sha256:2")], False),
-        ("missing", [status("b"), status("c", image="other")], False),
-        ("missing", [status("b", image="other"), status("c", image="other")], False),
+        ("missing", [status("b"), status("c", image_reference="other")], False),
+        ("missing", [status("b", image_reference="other"), status("c", image_reference="other")], False),
         ("missing", [status("b")], False),
         ("missing", [status("a", image_id=""), status("b"), status("c")], True),
         ("missing", [status(name, image_made="2026-03-01") for name in "abc"], True),
@@ -128,7 +113,7 @@ def test_a_lost_agent_shortens_the_removal_of_networks(
     ],
 )
 def test_an_image_is_settled_when_all_agents_of_the_session_have_the_same(
-    pull: str, statuses: list[AgentStatus], is_settled: bool
+    pull: str, statuses: list[AgentReport], is_settled: bool
 ) -> None:
     assert image_is_settled(OVERLAY, statuses, pull) is is_settled
 
@@ -148,7 +133,7 @@ def test_an_image_is_settled_when_all_agents_of_the_session_have_the_same(
     ],
 )
 def test_a_lease_covers_all_that_a_launch_may_wait_for(
-    variables: Json, statuses: list[AgentStatus], seconds: int
+    variables: Json, statuses: list[AgentReport], seconds: int
 ) -> None:
     wanted = request(**{"bootstrap_timeout": 30, "pull_timeout": 1000, "grace": 0, **variables})
     assert lease_seconds(wanted, statuses, launch_timeout=600) == seconds

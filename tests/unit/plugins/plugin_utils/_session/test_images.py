@@ -14,7 +14,7 @@ from samples import decision, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.image import AgentImage
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import images
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.images import (
@@ -164,6 +164,6 @@ def test_an_image_of_a_role_that_exists_nowhere_is_refused_before_another_is_pul
 )
 def test_a_repair_never_fetches_a_newer_image(pull: str, outcome: str, effective: str) -> None:
     asked = request(pull=pull)
-    placed = Launch(LaunchSpec(asked), decision(outcome), agents=[AgentStatus("a"), AgentStatus("b", reachable=False)])
+    placed = Launch(LaunchSpec(asked), decision(outcome), agents=[AgentReport("a"), AgentReport("b", reachable=False)])
     [wanted] = ImageTarget.of_session(play({"a": ""}), placed, plan(asked, "a"))
     assert (wanted.pull, wanted.asked, wanted.rivals) == (effective, ["a"], ["a"])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conducted import changes_of, conducted, options_of
+from conducted import changes_of, conducted, options_of, reports_of
 from samples import decision, plan, request, running_row
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
@@ -31,7 +31,6 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._session import la
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import place as placing
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch import launch
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import LaunchSpec
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import Settings
 
 ASKED = request(cluster_size=2, cluster_mode="multi-node")
@@ -80,7 +79,7 @@ def fails_at(state: str, failure: Json) -> Callable[[str, Json], Json]:
 
 def test_a_launch_takes_every_step_in_order(tmp_path: Path) -> None:
     play = playing(tmp_path)
-    launched = launch(play, LaunchSpec(ASKED, SETTINGS), Reports(AGENTS))
+    launched = launch(play, LaunchSpec(ASKED, SETTINGS), reports_of(AGENTS))
     assert launched.changed
     assert steps(play) == [
         ("a", "session.place", ""),
@@ -127,7 +126,7 @@ def test_a_repair_names_what_it_makes_and_updates_only_what_keeps_running(
     launch(
         play,
         LaunchSpec(ASKED, SETTINGS, queued=PLAN.session.id, takes_variables=False, is_checked=True),
-        Reports(AGENTS),
+        reports_of(AGENTS),
     )
     assert [what for key, what in shown if key in ("create", "start")] == [made, made]
     assert ("containers.followed" in [name for _host, name, _more in play.asked]) == (len(missing) == 1)
@@ -143,7 +142,7 @@ def test_an_app_of_a_role_that_was_removed_is_not_shown_again(tmp_path: Path, ou
     play = playing(tmp_path, **{"session.place": decided.to_json()})
     Artifacts(play.artifacts, planned.session.name).identity(planned.session.id, create=True)
     asked = LaunchSpec(wanted, SETTINGS, queued=planned.session.id, takes_variables=False, is_checked=True)
-    launch(play, asked, Reports(AGENTS))
+    launch(play, asked, reports_of(AGENTS))
     assert "App notes: in ps1, by SSH tunnel" in play.lines
     assert not [line for line in play.lines if "board" in line]
     document = json.loads((tmp_path / planned.session.name / "session.json").read_text())
@@ -168,7 +167,7 @@ def test_a_repair_writes_no_url_of_an_app_that_was_removed(tmp_path: Path, keeps
     play = playing(tmp_path, **{"session.place": decided.to_json(), "apps": found})
     Artifacts(play.artifacts, planned.session.name).identity(planned.session.id, create=True)
     asked = LaunchSpec(wanted, SETTINGS, queued=planned.session.id, takes_variables=False, is_checked=True)
-    launch(play, asked, Reports(AGENTS))
+    launch(play, asked, reports_of(AGENTS))
     lines = (tmp_path / planned.session.name / "apps").read_text().splitlines()
     assert [line.partition(" ")[0] for line in lines] == shown
 
@@ -182,7 +181,7 @@ def test_a_repair_also_looks_for_containers_that_lack_their_fabric(
     repair = decision("repair", planned, changed=True, missing=["main1"])
     play = playing(tmp_path, **{"session.place": repair.to_json()})
     asked = LaunchSpec(wanted, SETTINGS, queued=PLAN.session.id, takes_variables=False, is_checked=True)
-    launch(play, asked, Reports(AGENTS))
+    launch(play, asked, reports_of(AGENTS))
     assert [host for host, name, _more in play.asked if name == "containers.started"] == hosts
 
 
@@ -202,7 +201,7 @@ def test_roles_start_when_those_before_them_are_ready(tmp_path: Path) -> None:
     asked = request(cluster_mode="multi-node", roles=roles)
     made = plan(asked, "aab")
     play = playing(tmp_path, **{"session.place": decision("placed", made, changed=True).to_json()})
-    launch(play, LaunchSpec(asked, SETTINGS), Reports(AGENTS))
+    launch(play, LaunchSpec(asked, SETTINGS), reports_of(AGENTS))
     started = [
         (host, name, [one["hostname"] for one in args["plan"]["containers"]])
         for host, name, args in play.asked
@@ -223,7 +222,7 @@ def test_the_commands_of_roles_begin_after_a_repair_that_was_interrupted_before(
     made = plan(asked, "aa")
     Artifacts(str(tmp_path), "train").identity(made.session.id, create=True)
     play = playing(tmp_path, **{"session.place": decision("repair", made, changed=True).to_json()})
-    launch(play, LaunchSpec(asked, SETTINGS), Reports(AGENTS))
+    launch(play, LaunchSpec(asked, SETTINGS), reports_of(AGENTS))
     begun = [[one["hostname"] for one in args["plan"]["containers"]] for args in options_of(play, "containers.begun")]
     assert begun == [["ps1"]]
 
@@ -232,7 +231,7 @@ def test_a_launch_that_fails_leaves_nothing_and_keeps_the_logs(tmp_path: Path) -
     failure = {"failed": True, "msg": "sub1: on b it does not start."}
     play = playing(tmp_path, containers=fails_at("started", failure))
     with pytest.raises(SessionError, match=r"^Session train was not launched: why$"):
-        launch(play, LaunchSpec(ASKED, SETTINGS), Reports(AGENTS))
+        launch(play, LaunchSpec(ASKED, SETTINGS), reports_of(AGENTS))
     assert steps(play)[-6:] == [
         ("a", "logs.read", ""),
         ("b", "logs.read", ""),
@@ -254,7 +253,7 @@ def test_a_bug_leaves_nothing_either(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(launching, "verify", broken)
     play = playing(tmp_path)
     with pytest.raises(SessionError) as caught:
-        launch(play, LaunchSpec(ASKED, SETTINGS), Reports(AGENTS))
+        launch(play, LaunchSpec(ASKED, SETTINGS), reports_of(AGENTS))
     assert changes_of(play)[0]["reason"] == "KeyError: 'gone'"
     assert "Traceback" in caught.value.trace
 
@@ -270,7 +269,7 @@ def test_what_is_taken_is_avoided_in_another_place(tmp_path: Path) -> None:
         return {"changed": True, "session": ROW if args["state"] == "running" else {**ROW, "state": "PENDING"}}
 
     play = playing(tmp_path, containers=containers, **{"session.record": state})
-    assert launch(play, LaunchSpec(ASKED, SETTINGS), Reports(AGENTS)).changed
+    assert launch(play, LaunchSpec(ASKED, SETTINGS), reports_of(AGENTS)).changed
     first, second = options_of(play, "session.place")
     assert PLAN.network.subnet not in first["agents"][0].get("routes", [])
     assert PLAN.network.subnet in second["agents"][0]["routes"]
@@ -281,7 +280,7 @@ def test_a_head_that_lets_a_session_be_placed_again_for_ever_is_not_obeyed(tmp_p
     again = {"changed": True, "session": {**ROW, "state": "PENDING"}}
     play = playing(tmp_path, containers=fails_at("created", TAKEN), **{"session.record": again})
     with pytest.raises(SessionError, match=r"^Session train was not launched: b: port 30000 is taken\.$"):
-        launch(play, LaunchSpec(ASKED, SETTINGS), Reports(AGENTS))
+        launch(play, LaunchSpec(ASKED, SETTINGS), reports_of(AGENTS))
     assert len(options_of(play, "session.place")) == launching._MOST_ATTEMPTS
 
 
@@ -290,7 +289,7 @@ def test_a_lost_connection_keeps_the_place_of_a_session_of_the_queue(queued: str
     play = playing(tmp_path, containers=lambda host, _args: LOST if host == "b" else {"changed": True})
     KeptRequests(str(tmp_path)).keep(PLAN.session.id, ASKED, {})
     with pytest.raises(SessionError):
-        launch(play, LaunchSpec(ASKED, SETTINGS, queued=queued), Reports(AGENTS))
+        launch(play, LaunchSpec(ASKED, SETTINGS, queued=queued), reports_of(AGENTS))
     [recorded] = changes_of(play)
     assert recorded["retry"] is retry
     assert recorded["reason"].endswith("Anything left of it on b is removed when that agent answers again.")
@@ -307,7 +306,7 @@ def test_a_repair_that_fails_keeps_what_runs(tmp_path: Path) -> None:
     }
     play = playing(tmp_path, containers=fails_at("started", LOST), **{"session.place": repair})
     with pytest.raises(SessionError, match=r"^Session train was not repaired: "):
-        launch(play, LaunchSpec(ASKED, SETTINGS), Reports(AGENTS))
+        launch(play, LaunchSpec(ASKED, SETTINGS), reports_of(AGENTS))
     assert options_of(play, "logs.read") == []
     assert options_of(play, "network.absent") == []
     assert all(args.get("launch") for args in options_of(play, "containers.absent"))
@@ -318,7 +317,7 @@ def test_a_session_of_the_queue_that_cannot_be_launched_is_an_error(tmp_path: Pa
     play = playing(tmp_path, **{"session.place": failed})
     KeptRequests(str(tmp_path)).keep(PLAN.session.id, ASKED, {})
     with pytest.raises(ComputeError, match="no folder"):
-        launch(play, LaunchSpec(ASKED, SETTINGS, queued=PLAN.session.id), Reports(AGENTS))
+        launch(play, LaunchSpec(ASKED, SETTINGS, queued=PLAN.session.id), reports_of(AGENTS))
     assert [name for _host, name, _args in play.asked] == ["session.place"]
 
 
@@ -337,7 +336,7 @@ def test_a_controller_that_cannot_write_the_result_has_launched_nothing(
     monkeypatch.setattr(Artifacts, "write", full)
     play = playing(tmp_path)
     with pytest.raises(SessionError, match="was not launched"):
-        launch(play, LaunchSpec(ASKED, SETTINGS), Reports(AGENTS))
+        launch(play, LaunchSpec(ASKED, SETTINGS), reports_of(AGENTS))
     [change] = changes_of(play)
     assert (change["state"], "cannot be written: No space left" in change["reason"]) == ("failed", True)
 
@@ -347,6 +346,6 @@ def test_an_engine_under_two_names_gets_no_session(tmp_path: Path) -> None:
     play = playing(tmp_path)
     named = [{**agent, "engine": {"identity": "1"}} for agent in AGENTS]
     with pytest.raises(StateError, match=r"^a and b are the same engine: remove one of them from the inventory\.$"):
-        launch(play, LaunchSpec(ASKED, SETTINGS), Reports(named))
+        launch(play, LaunchSpec(ASKED, SETTINGS), reports_of(named))
     assert play.asked == []
-    launch(play, LaunchSpec(ASKED, SETTINGS), Reports([{**agent, "engine": {"identity": ""}} for agent in AGENTS]))
+    launch(play, LaunchSpec(ASKED, SETTINGS), reports_of([{**agent, "engine": {"identity": ""}} for agent in AGENTS]))

@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from conducted import conducted, options_of
+from conducted import conducted, options_of, reports_of
+from samples import with_place
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import (
@@ -32,7 +33,7 @@ LOST = Loss(FIRST, "train", "alice", "relocate", "x", nodes={"b": "node-b"}, swa
 
 
 def reports(**swarm: Any) -> Reports:
-    return Reports(
+    return reports_of(
         [
             {"name": "a", "reachable": True, "engine": {"swarm": {**MANAGER, **swarm}}},
             {"name": "b", "reachable": True, "engine": {"swarm": {"state": "pending"}}, "containers": [RUNS, LOCAL]},
@@ -78,8 +79,8 @@ def test_an_agent_that_is_back_is_cleaned_before_it_joins_and_before_it_counts()
 
 @pytest.mark.parametrize("swarm", [MANAGER, {"state": "active", "managers": ["node-a"]}])
 def test_no_agent_leaves_its_swarm_because_the_store_says_so(swarm: Json) -> None:
-    play, found = cleaning({"changed": True}), reports()
-    found.agents[1]["engine"] = {"swarm": {**swarm, "cluster_id": "c1"}}
+    play, (a, b) = cleaning({"changed": True}), reports().agents
+    found = Reports([a, with_place(b, **{**swarm, "cluster_id": "c1"})])
     clean_up(play, found, BACK)
     assert [step for _host, step, _args in play.asked] == ["queue.fenced", "containers.absent", "queue.cleaned"]
 
@@ -119,8 +120,7 @@ def test_a_manager_that_answers_fences() -> None:
 def two_swarms() -> Reports:
     """Managers a and c of two Swarms, of which b was in that of c."""
     found = reports(cluster_id="other")
-    found.agents.append({"name": "c", "reachable": True, "engine": {"swarm": MANAGER}})
-    return found
+    return Reports([*found.agents, *reports_of([{"name": "c", "engine": {"swarm": MANAGER}}]).agents])
 
 
 def test_only_the_swarm_of_a_lost_agent_says_that_it_is_lost() -> None:

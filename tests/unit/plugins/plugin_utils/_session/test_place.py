@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conducted import changes_of, conducted, options_of
+from conducted import changes_of, conducted, options_of, reports_of
 from samples import SESSION, decision, exactly, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
@@ -36,7 +36,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.holder impo
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import place as placing
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import Launch, LaunchSpec
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.place import place_session, show_place
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Exclusions, Reports
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Exclusions
 from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import Settings
 
 ASKED = request(cluster_size=2, environment={"A": "<% rank %>"})
@@ -69,7 +69,7 @@ def ask(
     play: Any, asked: Request = ASKED, agents: list[Json] | None = None, queued: str = "", **settings: Any
 ) -> Launch:
     named = Settings(**settings)
-    return place_session(play, LaunchSpec(asked, named, queued=queued), Reports(agents or AGENTS), Exclusions())
+    return place_session(play, LaunchSpec(asked, named, queued=queued), reports_of(agents or AGENTS), Exclusions())
 
 
 @pytest.mark.parametrize("outcome", ["placed", "repair", "running"])
@@ -79,7 +79,7 @@ def test_a_plan_has_the_users_variables(outcome: str, tmp_path: Path) -> None:
     assert placed.plan
     assert [one.environment["A"] for one in placed.plan.containers] == ["0", "1"]
     [call] = options_of(play, "session.place")
-    assert call["agents"] == AGENTS
+    assert call["agents"] == reports_of(AGENTS).documents
     assert (call["holder"]["pid"], call["holder"]["host"]) == (os.getppid(), socket.gethostname())
 
 
@@ -217,7 +217,7 @@ def test_the_command_line_replaces_what_a_waiting_session_keeps(
     monkeypatch.setattr(placing, "load_extra_vars", lambda _loader: given)
     asked = request(cluster_size=2, pull="never", bootstrap_timeout=7)
     play = asking(answer("placed"), folder=tmp_path)
-    placed = place_session(play, LaunchSpec(asked, takes_variables=takes), Reports(AGENTS), Exclusions())
+    placed = place_session(play, LaunchSpec(asked, takes_variables=takes), reports_of(AGENTS), Exclusions())
     used = placed.asked.request
     expected = (90 if takes else asked.verify_timeout, "never", 7)
     assert (used.verify_timeout, used.pull, used.bootstrap_timeout) == expected

@@ -122,7 +122,7 @@ def asked_for_reports(play: Any) -> str:
 
 
 def test_a_launch_of_a_pass_asks_only_the_agents_again_that_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = iter(range(100))
+    counts = iter(range(1500, 1600))
 
     def report(host: str, _args: Json) -> Json:
         return {"agent": {"name": host, "reachable": True, "mtu": next(counts)}}
@@ -130,7 +130,7 @@ def test_a_launch_of_a_pass_asks_only_the_agents_again_that_have_changed(monkeyp
     play = passing(monkeypatch, names="abc", **{"report.collect": report})
     make_pass(play)
     assert asked_for_reports(play) == "abc" + "c"
-    first, second = ({one["name"]: one["mtu"] for one in found.agents} for found in play.reports)
+    first, second = ({one.name: one.mtu for one in found.agents} for found in play.reports)
     assert list(second) == ["a", "b", "c"]
     assert ({**first, "c": 0}, first["c"] + 1) == ({**second, "c": 0}, second["c"])
 

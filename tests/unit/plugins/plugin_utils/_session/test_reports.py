@@ -12,14 +12,14 @@ from conducted import conducted, options_of
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, StateError
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import collect_reports, of_result
+from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import answered, collect_reports
 
 
 @pytest.mark.parametrize("name", ["nöde1", "-n1", "n1\u2028", "gpu 1", "n" * 256])
 def test_a_host_whose_name_no_report_can_have_is_an_agent_that_gets_nothing(name: str) -> None:
-    found = of_result({"name": name}, {"agent": {"name": name, "reachable": True}})["agent"]
-    assert (found["name"], found["reachable"], found["may_return"]) == (name, False, False)
-    assert found["reason"] == (
+    found = answered({"name": name}, {"agent": {"name": name, "reachable": True}}).agent
+    assert (found.name, found.reachable, found.may_return) == (name, False, False)
+    assert found.reason == (
         "Its name in the inventory has other characters than letters, digits, '.', '_', '-', ':' and '@', or too many; "
         "give it another name, and set ansible_host to its address."
     )

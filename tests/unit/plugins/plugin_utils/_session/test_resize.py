@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conducted import changes_of, conducted, options_of
+from conducted import changes_of, conducted, options_of, reports_of
 from samples import decision, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
@@ -31,7 +31,6 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._session import la
 from ansible_collections.cluster.compute.plugins.plugin_utils._session import place as placing
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch import launch
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.launch_spec import LaunchSpec
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.resize import asked_again
 from ansible_collections.cluster.compute.plugins.plugin_utils._settings.settings import Settings
 
@@ -71,7 +70,7 @@ def steps(play: Any) -> list[tuple[str, str]]:
 
 def test_a_growth_updates_what_runs_after_the_new_containers_have_started(tmp_path: Path) -> None:
     play = playing(tmp_path, former_size=2, added=["sub2"])
-    assert launch(play, LaunchSpec(ASKED, SETTINGS), Reports(AGENTS)).changed
+    assert launch(play, LaunchSpec(ASKED, SETTINGS), reports_of(AGENTS)).changed
     # Only b gets a container.
     made = [("b", "containers.created"), ("b", "containers.started")]
     each = [(host, "containers.followed") for host in "ab"]
@@ -83,7 +82,7 @@ def test_a_growth_updates_what_runs_after_the_new_containers_have_started(tmp_pa
 
 def test_containers_that_leave_go_first_and_on_their_own_agents(tmp_path: Path) -> None:
     play = playing(tmp_path, former_size=5, removed=[["sub4", "c"], ["sub3", "b"], ["sub5", "elsewhere"]])
-    launch(play, LaunchSpec(ASKED, SETTINGS), Reports(AGENTS))
+    launch(play, LaunchSpec(ASKED, SETTINGS), reports_of(AGENTS))
     assert steps(play) == [
         ("a", "session.place"),
         *[(host, "containers.absent") for host in "bc"],
@@ -97,7 +96,7 @@ def test_containers_that_leave_go_first_and_on_their_own_agents(tmp_path: Path) 
 
 def test_a_former_container_of_an_added_one_goes_although_it_has_the_same_id(tmp_path: Path) -> None:
     play = playing(tmp_path, former_size=2, added=["sub2"], removed=[["sub2", "c"], ["sub2", "b"]])
-    launch(play, LaunchSpec(ASKED, SETTINGS), Reports(AGENTS))
+    launch(play, LaunchSpec(ASKED, SETTINGS), reports_of(AGENTS))
     assert steps(play)[1:3] == [("b", "containers.absent"), ("c", "containers.absent")]
     assert [one["keep"] for one in options_of(play, "containers.absent")] == [IDS[:2], IDS[:2]]
 
@@ -105,7 +104,7 @@ def test_a_former_container_of_an_added_one_goes_although_it_has_the_same_id(tmp
 def test_a_decision_without_its_form_is_refused_before_anything_is_done(tmp_path: Path) -> None:
     play = playing(tmp_path, added=["../sub2"])
     with pytest.raises(ComputeError, match=r"^The decision of a is refused: it has '\.\./sub2' in added\.0\."):
-        launch(play, LaunchSpec(ASKED, SETTINGS), Reports(AGENTS))
+        launch(play, LaunchSpec(ASKED, SETTINGS), reports_of(AGENTS))
     assert steps(play) == [("a", "session.place")]
 
 
@@ -116,7 +115,7 @@ def test_a_growth_that_fails_is_undone(tmp_path: Path) -> None:
 
     play = playing(tmp_path, script={"containers": containers}, former_size=2, added=["sub2"])
     with pytest.raises(SessionError, match=r"^Session train was not changed: why$"):
-        launch(play, LaunchSpec(ASKED, SETTINGS), Reports(AGENTS))
+        launch(play, LaunchSpec(ASKED, SETTINGS), reports_of(AGENTS))
     undone = steps(play)[-6:]
     assert undone == [
         *[(host, "containers.absent") for host in "abab"],
@@ -136,7 +135,7 @@ def test_a_controller_without_the_keys_changes_nothing(tmp_path: Path) -> None:
     play = playing(tmp_path, former_size=2, added=["sub2"])
     Artifacts(str(tmp_path), "train").remove(PLAN.session.id)
     with pytest.raises(SessionError, match=r"^Session train was not changed: "):
-        launch(play, LaunchSpec(ASKED, SETTINGS), Reports(AGENTS))
+        launch(play, LaunchSpec(ASKED, SETTINGS), reports_of(AGENTS))
     assert not options_of(play, "containers.created")
     [recorded] = changes_of(play)
     assert "does not have the keys of session train" in recorded["reason"]
@@ -167,7 +166,7 @@ def test_a_growth_of_a_role_that_fails_is_undone(tmp_path: Path) -> None:
     failed = {"containers": lambda _host, args: {"failed": args["verb"] == "started", "msg": "no", "changed": True}}
     play = playing(tmp_path, made, failed, former_size=4, added=["ps2"])
     with pytest.raises(SessionError, match="was not changed"):
-        launch(play, LaunchSpec(asked, SETTINGS), Reports(AGENTS))
+        launch(play, LaunchSpec(asked, SETTINGS), reports_of(AGENTS))
     ids = [one.id for one in made.containers if one.hostname != "ps2"]
     assert options_of(play, "containers.absent")[-1] == {"sessions": [PLAN.session.id], "keep": ids}
     former = Plan.from_json(options_of(play, "containers.followed")[0]["plan"])

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible.errors import AnsibleConnectionFailure
 from conducted import conducted
 from samples import decision, plan, request
 
@@ -32,7 +33,6 @@ REPORTS: dict[str, Json] = {
     "b": {**ENGINE, "image": {"reference": IMAGE, "present": False}},
     "c": {**ENGINE, "image": {"reference": IMAGE, "present": True}},
     "l": {"reachable": False},
-    "s": {"reachable": False},
 }
 
 
@@ -50,8 +50,8 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-def _answer(host: str) -> Json:
-    return {"connected": host != "s", "agent": {"name": host, **REPORTS[host]}}
+def _answer(host: str) -> Any:
+    return AnsibleConnectionFailure("timed out") if host == "s" else {"agent": {"name": host, **REPORTS[host]}}
 
 
 PROVISIONS = Settings(provision=True)

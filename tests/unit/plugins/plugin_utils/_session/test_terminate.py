@@ -10,13 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from conducted import changes_of, conducted, options_of
+from conducted import changes_of, conducted, options_of, reports_of
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import DecidedSession
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.conductor import StepError
-from ansible_collections.cluster.compute.plugins.plugin_utils._session.reports import Reports
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.terminate import (
     remove,
     terminate,
@@ -102,7 +101,7 @@ def test_the_logs_of_a_session_that_has_ended_by_itself_are_kept_before_it_is_re
     play = ending(**script)
     held = [{"id": "1", "session": ROW["id"]}, {"id": "2", "session": "old"}]
     agents = [{"name": "a", "reachable": True, "containers": held}, {"name": "b", "reachable": True, "containers": []}]
-    remove(play, Reports(agents), ["old", ROW["id"]], [own, replace(own, id=NEW)])
+    remove(play, reports_of(agents), ["old", ROW["id"]], [own, replace(own, id=NEW)])
     names = [(host, name) for host, name, _args in play.asked]
     assert names[:2] == [("a", "logs.read"), ("a", "session.record")]
     [kept] = changes_of(play)
@@ -114,7 +113,7 @@ def test_a_command_does_not_wait_again_for_networks_that_an_earlier_one_has_left
     held: list[Json], patience: int
 ) -> None:
     play = conducted({"containers": {"left_networks": ["n"]}, "network": {}}, "a")
-    remove(play, Reports([{"name": "a", "reachable": True, "containers": held}]), ["old"])
+    remove(play, reports_of([{"name": "a", "reachable": True, "containers": held}]), ["old"])
     assert options_of(play, "network.absent")[0]["deadline"] == patience
 
 

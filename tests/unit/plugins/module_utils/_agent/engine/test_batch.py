@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.batch import UNREADABLE, parse_exit
@@ -12,6 +14,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.clie
 from ansible_collections.cluster.compute.plugins.module_utils._agent.report import with_batch
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.container_view import BatchStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
+    BatchState,
+    ObservedContainer,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.batch_result import (
     BatchResult,
@@ -29,16 +35,15 @@ class Refusing(Engine):
         raise self.error
 
 
-ENTRY = {"engine_id": "e1", "id": "c1", "hostname": "main1", "labels": {label.BATCH: "true"}}
+ENTRY = ObservedContainer("c1", "c1", engine_id="e1", hostname="main1", labels={label.BATCH: "true"})
 
 
 def test_a_file_that_cannot_be_read_hides_nothing_of_its_agent() -> None:
     """Root of a container can replace the file by a loop of links; the state of the command is then unknown."""
-    batch = with_batch(Refusing(EngineError("too many links")), ENTRY)["batch"]
-    assert batch == {"exit_code": None, "oom_killed": False, "reason": "too many links", "begun": True}
+    assert with_batch(Refusing(EngineError("too many links")), ENTRY).batch == BatchState(reason="too many links")
     with pytest.raises(UnreachableError):
         with_batch(Refusing(UnreachableError("gone")), ENTRY)
-    assert "batch" not in with_batch(Refusing(EngineError("unasked")), {**ENTRY, "labels": {label.BATCH: ""}})
+    assert with_batch(Refusing(EngineError("unasked")), replace(ENTRY, labels={label.BATCH: ""})).batch is None
 
 
 @pytest.mark.parametrize(
@@ -46,7 +51,7 @@ def test_a_file_that_cannot_be_read_hides_nothing_of_its_agent() -> None:
     [(None, None, False), (b"0\n", 0, False), (b"3\n", 3, False), (b"137 oom\n", 137, True), (b"1 oom\n", 1, True)],
 )
 def test_what_pid_1_writes(text: bytes | None, code: int | None, memory: bool) -> None:
-    assert parse_exit(text) == {"exit_code": code, "oom_killed": memory, "reason": ""}
+    assert parse_exit(text) == BatchState(code, memory)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +59,6 @@ def test_what_pid_1_writes(text: bytes | None, code: int | None, memory: bool) -
 )
 def test_what_is_no_exit_code_is_a_failure(text: bytes) -> None:
     ended = parse_exit(text)
-    assert ended["exit_code"] == UNREADABLE
+    assert ended.exit_code == UNREADABLE
     reason = "the command has ended, but the file with the exit code does not hold a number"
-    assert batch_result([BatchStatus.from_json(ended)], "keep") == BatchResult("FAILURE", reason)
+    assert batch_result([BatchStatus(**vars(ended))], "keep") == BatchResult("FAILURE", reason)

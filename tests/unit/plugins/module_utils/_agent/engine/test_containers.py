@@ -156,7 +156,7 @@ def test_how_one_ended_is_asked_for() -> None:
     engine.states = dict.fromkeys(engine.states, "running")
     engine.states[PLAN.containers[1].id] = "exited"
     entries = container_entries(engine, engine.containers())
-    assert [(one["state"], one["oom_killed"]) for one in entries] == [
+    assert [(one.state, one.oom_killed) for one in entries] == [
         ("running", False),
         ("exited", True),
         ("running", False),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.control_groups import enforced
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import Enforced
 
 ID, OTHER = "a1" * 32, "b2" * 32
 
@@ -32,8 +33,8 @@ def test_version_2(tmp_path: Path) -> None:
     )
     write(slice_ / f"docker-{OTHER}.scope", cpu__max="max 100000", memory__max="max", pids__max="max", cpuset__cpus="")
     assert enforced([ID, OTHER], str(tmp_path)) == {
-        ID: {"millicpus": 500, "memory": 64 << 20, "pids": 64, "cpuset": "0-1"},
-        OTHER: {"millicpus": 0, "memory": 0, "pids": 0, "cpuset": ""},
+        ID: Enforced(500, 64 << 20, 64, "0-1"),
+        OTHER: Enforced(0, 0, 0, ""),
     }
     assert enforced([ID], str(tmp_path)).keys() == {ID}
 
@@ -47,7 +48,7 @@ def test_version_1(tmp_path: Path) -> None:
         write(tmp_path / controller / "docker" / ID, **files)
     write(tmp_path / "cpuset/docker", cpuset__cpus="0-7")
     # What the kernel does not limit is not known.
-    assert enforced([ID], str(tmp_path)) == {ID: {"millicpus": 1500, "memory": 0, "cpuset": ""}}
+    assert enforced([ID], str(tmp_path)) == {ID: Enforced(1500, 0, None, "")}
 
 
 def test_a_container_of_another_host_is_not_known(tmp_path: Path) -> None:

@@ -139,8 +139,8 @@ def test_a_sentence_about_many_containers_is_short() -> None:
 def test_a_report_reads_no_file_of_a_container_with_a_silent_folder() -> None:
     engine = Stubborn([], ())
     entries = report.observed(engine, [listed("s", NAS), listed("b", NAS)], True, {"/srv/nas"})  # type: ignore[arg-type]
-    assert [entry.get("batch", {}).get("reason", "")[:24] for entry in entries] == ["session_mounts: /srv/nas"] * 2
-    assert not any("apps" in entry for entry in entries)
+    assert [entry.batch.reason[:24] for entry in entries if entry.batch] == ["session_mounts: /srv/nas"] * 2
+    assert [entry.apps for entry in entries] == [None, None]
 
 
 def test_an_end_removes_what_ends_and_names_the_rest(lost: list[list[str]]) -> None:

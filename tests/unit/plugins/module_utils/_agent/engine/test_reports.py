@@ -14,7 +14,6 @@ from samples import plan, request
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import (
     container_entry,
     content_of,
-    engine_entry,
     engine_identity,
     engine_name,
     ignored_entries,
@@ -25,9 +24,9 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.repo
     swarm_place,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.label_rules import invalid_labels
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import ObservedContainer
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report_rules import REPORT
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.schema import fault
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Resources
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import EngineNetwork, ImageState
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.schema import fault, rules_of
 
 
 def listed(**changes: Any) -> dict[str, Any]:
@@ -50,15 +49,15 @@ def listed(**changes: Any) -> dict[str, Any]:
 def test_container_entry() -> None:
     state = {"Status": "exited", "ExitCode": 137, "OOMKilled": True}
     entry = container_entry(listed(), {"State": state})
-    assert entry["hostname"] == "sub1"
-    assert (entry["role"], entry["index"], entry["rank"]) == ("sub", 1, 1)
-    assert (entry["state"], entry["exit_code"], entry["oom_killed"]) == ("exited", 137, True)
-    assert entry["created"] == 1767225600.0
-    assert entry["address"] == "10.213.77.3"
-    assert entry["network"].startswith("tester-test-")
-    assert entry["ports"] == [30000]
-    assert "foreign" not in entry["labels"]
-    assert ObservedContainer.from_json(entry).resources.millicpus == 500
+    assert entry.hostname == "sub1"
+    assert (entry.role, entry.index, entry.rank) == ("sub", 1, 1)
+    assert (entry.state, entry.exit_code, entry.oom_killed) == ("exited", 137, True)
+    assert entry.created == 1767225600.0
+    assert entry.address == "10.213.77.3"
+    assert entry.network.startswith("tester-test-")
+    assert entry.ports == (30000,)
+    assert "foreign" not in entry.labels
+    assert entry.resources.millicpus == 500
 
 
 def test_a_container_on_a_fabric_has_its_private_address_and_fails_without_it() -> None:
@@ -72,12 +71,11 @@ def test_a_container_on_a_fabric_has_its_private_address_and_fails_without_it() 
     labels["cluster.compute.session.mode"] = "multi-node"
     more = {"Labels": labels, "HostConfig": {"NetworkMode": network}, "State": "running"}
     entry = container_entry(listed(**more, NetworkSettings={"Networks": places}))
-    assert (entry["network"], entry["address"], entry["state"]) == (network, "10.213.77.3", "running")
+    assert (entry.network, entry.address, entry.state) == (network, "10.213.77.3", "running")
     del places[f"fabric-{network}"]
-    assert container_entry(listed(**more, NetworkSettings={"Networks": places}))["state"] == "apart"
+    assert container_entry(listed(**more, NetworkSettings={"Networks": places})).state == "apart"
     assert (
-        container_entry(listed(**{**more, "State": "exited"}, NetworkSettings={"Networks": places}))["state"]
-        == "exited"
+        container_entry(listed(**{**more, "State": "exited"}, NetworkSettings={"Networks": places})).state == "exited"
     )
 
 
@@ -115,13 +113,13 @@ def test_a_container_is_ours_by_its_labels_and_its_name() -> None:
 
 def test_main_keeps_its_ports_while_it_is_down() -> None:
     labels = {"cluster.compute.container.ports": '[{"host_port": 30001}]'}
-    assert container_entry(listed(Ports=[], Labels=labels))["ports"] == [30001]
+    assert container_entry(listed(Ports=[], Labels=labels)).ports == (30001,)
 
 
 def test_labels_that_somebody_broke_do_not_break_the_report() -> None:
     labels = {"cluster.compute.session": "x", "cluster.compute.container.index": "one"}
     entry = container_entry(listed(Labels=labels, NetworkSettings={}))
-    assert (entry["index"], entry["resources"], entry["address"]) == (0, {}, "")
+    assert (entry.index, entry.resources, entry.address) == (0, Resources(), "")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +163,7 @@ def test_a_container_with_a_label_that_cannot_be_read_is_ignored_and_named(label
     assert not is_ours(bad)
     others = {**bad, "Names": ["/eager_turing"]}
     [named] = ignored_entries([good, bad, others])
-    assert named["label"] == name
+    assert named.label == name
 
 
 def test_the_labels_of_every_plan_can_be_read() -> None:
@@ -180,7 +178,7 @@ def test_engine_name_is_not_that_of_a_link() -> None:
 
 def test_network_entry() -> None:
     network = {"Name": "n", "Driver": "bridge", "IPAM": {"Config": [{"Subnet": "10.0.0.0/8"}, {}]}, "Labels": None}
-    assert network_entry(network) == {"name": "n", "driver": "bridge", "subnets": ["10.0.0.0/8"], "session": ""}
+    assert network_entry(network) == EngineNetwork("n", "bridge", ("10.0.0.0/8",))
 
 
 @pytest.mark.parametrize(
@@ -192,18 +190,14 @@ def test_network_entry() -> None:
         ({"LocalNodeState": "active", "Cluster": None}, ("active", "", False)),
     ],
 )
-def test_engine_entry(swarm: dict[str, Any], expected: tuple[Any, ...]) -> None:
-    info = {"ServerVersion": "27.0", "Swarm": swarm, "SecurityOptions": ["name=rootless"]}
-    entry = engine_entry(info, "1.46", swarm_place(info))
-    assert (entry["version"], entry["api"], entry["rootless"]) == ("27.0", "1.46", True)
-    shown = entry["swarm"]
-    assert (shown["state"], shown["cluster_id"], shown["manager"]) == expected
+def test_swarm_place(swarm: dict[str, Any], expected: tuple[Any, ...]) -> None:
+    shown = swarm_place({"Swarm": swarm})
+    assert (shown.state, shown.cluster_id, shown.manager) == expected
 
 
 def test_image_entry() -> None:
-    absent = {"reference": "a:1", "present": False, "id": "", "architecture": "", "made": "", "owner": ""}
-    assert image_entry("a:1", None) == absent
-    assert image_entry("a:1", {"Id": "sha256:0", "Architecture": "arm64"})["architecture"] == "aarch64"
+    assert image_entry("a:1", None) == ImageState("a:1")
+    assert image_entry("a:1", {"Id": "sha256:0", "Architecture": "arm64"}).architecture == "aarch64"
 
 
 @pytest.mark.parametrize(
@@ -217,19 +211,19 @@ def test_image_entry() -> None:
 def test_an_image_of_a_container_has_its_time_and_its_owner(owner: str, made: str, *, known: bool) -> None:
     labels = {"cluster.compute.origin.owner": owner, "org.opencontainers.image.created": made}
     entry = image_entry("a:1", {"Id": "sha256:0", "Created": "2026-03-01T00:00:00Z", "Config": {"Labels": labels}})
-    assert (entry["made"], entry["owner"]) == ((made, owner) if known else ("", ""))
-    assert fault(REPORT["image"], entry) is None
+    assert (entry.made, entry.owner) == ((made, owner) if known else ("", ""))
+    assert fault(rules_of(ImageState), entry.to_json()) is None
 
 
 def test_labels_that_another_user_has_written_do_not_make_a_report_unreadable() -> None:
     member = listed()
     labels = member["Labels"]
-    assert network_entry({"Name": "x", "Labels": {"cluster.compute.session": "x\ny"}})["session"] == ""
+    assert network_entry({"Name": "x", "Labels": {"cluster.compute.session": "x\ny"}}).session == ""
     assert not is_ours({**member, "Labels": {**labels, "cluster.compute.session": ""}, "Names": None})
     assert invalid_labels({**labels, "cluster.compute.container.relay": "x\ny"}) == "cluster.compute.container.relay"
     assert invalid_labels({**labels, "cluster.compute.session": "{%s}" % labels["cluster.compute.session"]})
     empty = {**labels, "cluster.compute.container.resources": '{"gpus": "", "memory": 1}'}
-    assert container_entry({**member, "Labels": empty})["resources"]["gpus"] == []
+    assert container_entry({**member, "Labels": empty}).resources.gpus == ()
 
 
 def test_the_content_of_an_image_is_the_same_where_an_engine_leaves_out_empty_fields() -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from samples import observed, plan, request
+from samples import observed, plan, request, seen_with
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.condition import compared
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import ObservedContainer
@@ -27,12 +27,12 @@ RIGHT: dict[str, Any] = {
 
 def seen(state: str = "running", **data: Any) -> ObservedContainer:
     usual = observed(MAIN, PLAN.session.id, state)
-    return ObservedContainer.from_json({**usual.data, **RIGHT, **data})
+    return seen_with(usual, **{**RIGHT, **data})
 
 
 def judged(**data: Any) -> tuple[str, str]:
     found = compared(PLAN, MAIN, seen(**data))
-    return found.state, found.data.get("fault", "")
+    return found.state, found.fault or ""
 
 
 @pytest.mark.parametrize("data", [{}, {"enforced": {}}, {"enforced": {"memory": (1 << 30) - 4096, "millicpus": 2000}}])
@@ -81,5 +81,5 @@ def test_pinned_cpus_have_no_quota() -> None:
 def test_on_the_network_of_the_hosts_no_place_is_compared() -> None:
     shared = plan(request(cluster_size=1, network="host"), "a", hosts={"a": ("192.0.2.1", "eth0")})
     usual = observed(shared.main, shared.session.id)
-    one = ObservedContainer.from_json({**usual.data, "network": "host", "address": "", "published": []})
+    one = seen_with(usual, **{"network": "host", "address": "", "published": []})
     assert compared(shared, shared.main, one).state == "running"

@@ -17,7 +17,7 @@ from samples import PUBLIC_KEY, SESSION, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.container_view import BatchStatus
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.step_documents import ContainerLog, Logs
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 
@@ -120,7 +120,7 @@ def test_no_value_is_a_traceback(place: tuple[Any, ...], value: object) -> None:
 
 
 def test_a_report_is_that_of_its_agent() -> None:
-    assert validation.report(REPORT, "agent1") == REPORT
+    assert validation.report(REPORT, "agent1") == AgentReport.from_json(REPORT)
     with pytest.raises(ComputeError, match=r"^The report of agent2 is refused: it has 'agent1' in name\."):
         validation.report(REPORT, "agent2")
 
@@ -295,7 +295,7 @@ def test_a_file_of_a_session_without_the_name_of_its_user_is_damaged() -> None:
 def test_a_report_of_a_later_release_can_have_further_parts() -> None:
     port = {"name": "mlx5_0:1", "link_layer": "InfiniBand", "active": True, "fabric": False, "host": False, "": None}
     report = validation.report({**REPORT, "rdma_ports": [port], "later": {"x": 1}}, "agent1")
-    assert [one.name for one in AgentStatus.from_json(report).rdma_ports] == ["mlx5_0:1"]
+    assert [one.name for one in report.rdma_ports] == ["mlx5_0:1"]
 
 
 def test_a_report_says_nothing_else_in_the_place_of_its_capacity() -> None:
@@ -303,4 +303,4 @@ def test_a_report_says_nothing_else_in_the_place_of_its_capacity() -> None:
     smuggled = {"name": "agent2", "reachable": False, "containers": 5, "address": "\x1b[0m"}
     capacity = {**REPORT["capacity"], **smuggled}
     report = validation.report({**REPORT, "capacity": capacity, "memory": "lots", "gpus": 7}, "agent1")
-    assert AgentStatus.from_json(report) == AgentStatus.from_json(validation.report(REPORT, "agent1"))
+    assert report == validation.report(REPORT, "agent1")

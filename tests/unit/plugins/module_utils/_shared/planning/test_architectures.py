@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from samples import GIB, agent, frees, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import MULTI_NODE
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import Demand, PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.node_loss import new_places
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import Placement, Shortfall
@@ -25,15 +25,15 @@ CPU = PerContainer(1000, GIB)
 X86, ARM = "x86_64", "aarch64"
 
 
-def intel(name: str, cpus: int = 4, image: str = X86, **fields: Any) -> AgentStatus:
+def intel(name: str, cpus: int = 4, image: str = X86, **fields: Any) -> AgentReport:
     return agent(name, cpus, architecture=X86, image_architecture=image, **fields)
 
 
-def arm(name: str, cpus: int = 4, image: str = ARM, **fields: Any) -> AgentStatus:
+def arm(name: str, cpus: int = 4, image: str = ARM, **fields: Any) -> AgentReport:
     return agent(name, cpus, architecture=ARM, image_architecture=image, **fields)
 
 
-def placed(demand: Demand, *agents: AgentStatus) -> list[str] | str:
+def placed(demand: Demand, *agents: AgentReport) -> list[str] | str:
     found = place(demand, agents, frees(*agents))
     return found.reason if isinstance(found, Shortfall) else list(found.agents)
 
@@ -57,7 +57,7 @@ def placed(demand: Demand, *agents: AgentStatus) -> list[str] | str:
     ],
 )
 def test_a_session_runs_on_agents_of_one_architecture(
-    size: int, agents: list[AgentStatus], expected: list[str]
+    size: int, agents: list[AgentReport], expected: list[str]
 ) -> None:
     assert placed(Demand(size, CPU, MULTI_NODE), *agents) == expected
     roles = tuple(Demand(2, CPU, MULTI_NODE, role=f"r{number}") for number in range(size // 2))
@@ -138,13 +138,13 @@ def test_no_plan_mixes_architectures(pool: Any, size: int, strategy: str, roles:
     parts = tuple(Demand(size, CPU, MULTI_NODE, role=f"r{number}") for number in range(roles))
     demand = Demand(size * max(1, roles), CPU, MULTI_NODE, strategy=strategy, roles=parts)
     found = place(demand, agents, frees(*agents))
-    known = {one.image_architecture for one in agents} & {one.architecture for one in agents} - {""}
+    known = {one.image.architecture for one in agents} & {one.architecture for one in agents} - {""}
     if isinstance(found, Placement):
         used = [one for one in agents if one.name in found.agents]
         assert len({one.architecture for one in used}) == 1
         # A copy of the image, or the image itself, is for them.
         assert used[0].architecture in (known or {used[0].architecture})
-        assert all(one.image_architecture in ("", one.architecture) for one in used)
+        assert all(one.image.architecture in ("", one.architecture) for one in used)
 
 
 def test_an_image_that_no_agent_can_run_does_not_keep_the_others_from_another() -> None:

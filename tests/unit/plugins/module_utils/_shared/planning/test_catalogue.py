@@ -9,6 +9,11 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
+    AgentReport,
+    ImageState,
+    Runtime,
+)
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.catalogue import (
     APPS,
@@ -168,24 +173,22 @@ def test_what_is_built() -> None:
     assert set(BASES) | {"reference"} == set(SHIPPED)
 
 
-def result(reference: str, *, present: bool, runtime: bool = True, **fields: Any) -> dict[str, Any]:
-    image = {"reference": reference, "present": present}
-    return {"agent": {"reachable": True, "runtime": {"present": runtime}, "image": image}, **fields}
+def host(reference: str, *, present: bool, runtime: bool = True) -> AgentReport:
+    return AgentReport("a", image=ImageState(reference, present), runtime=Runtime(present=runtime))
 
 
 @pytest.mark.parametrize(
     ("found", "wanted"),
     [
-        (result("debian:12", present=True), []),
-        (result("debian:12", present=False), []),
-        (result("debian:12", present=True, runtime=False), ["agent"]),
-        (result("cluster-compute/reference:1", present=False), ["agent"]),
-        (result("cluster-compute/lab:1.0", present=True), []),
-        (result("cluster-compute/lab:1.0", present=False), ["environment"]),
-        (result("cluster-compute/lab:1.0", present=False, runtime=False), ["agent", "environment"]),
-        ({"agent": {"name": "a", "reachable": False}}, ["agent"]),
-        ({"agent": {"name": "a", "reachable": False}, "connected": False}, []),
+        (host("debian:12", present=True), []),
+        (host("debian:12", present=False), []),
+        (host("debian:12", present=True, runtime=False), ["agent"]),
+        (host("cluster-compute/reference:1", present=False), ["agent"]),
+        (host("cluster-compute/lab:1.0", present=True), []),
+        (host("cluster-compute/lab:1.0", present=False), ["environment"]),
+        (host("cluster-compute/lab:1.0", present=False, runtime=False), ["agent", "environment"]),
+        (AgentReport("a", reachable=False), ["agent"]),
     ],
 )
-def test_what_a_host_lacks(found: dict[str, Any], wanted: list[str]) -> None:
+def test_what_a_host_lacks(found: AgentReport, wanted: list[str]) -> None:
     assert lacks(found) == wanted

@@ -12,7 +12,7 @@ import pytest
 from samples import agent, frees, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Resources
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus, Fabric
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport, Fabric
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.allocation import Allocation
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.node_loss import new_places
@@ -45,7 +45,7 @@ def test_a_session_goes_to_the_agents_with_a_fabric() -> None:
          "a has no link on eth1, its agent_fabric, for session_fabric"),
     ],
 )  # fmt: skip
-def test_a_session_that_no_agent_can_serve_is_refused_with_the_reason(found: AgentStatus, reason: str) -> None:
+def test_a_session_that_no_agent_can_serve_is_refused_with_the_reason(found: AgentReport, reason: str) -> None:
     answer = place(ASKED.demand(), [found], frees(found))
     assert answer == Shortfall("no agent can hold it: " + reason, is_final=True)
 

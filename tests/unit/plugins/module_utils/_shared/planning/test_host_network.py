@@ -17,7 +17,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.config_
 from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.member_files import hosts_text
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan, Port
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus, HostNetwork
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport, HostNetwork
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError, InputError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.addresses import host_subnet
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.allocation import Allocation
@@ -40,7 +40,7 @@ HOST: dict[str, Any] = {"network": "host", "cpus": 1, "cluster_mode": "multi-nod
 ASKED = request(cluster_size=2, **HOST)
 
 
-def on_net(name: str, number: int, **fields: Any) -> AgentStatus:
+def on_net(name: str, number: int, **fields: Any) -> AgentReport:
     """An agent in no Swarm, with an address of its own."""
     return agent(name, swarm="", host_network=HostNetwork(f"192.0.2.{number}", f"ens{number}", ""), **fields)
 
@@ -72,7 +72,7 @@ def test_each_container_is_on_an_agent_of_its_own_and_no_swarm_is_needed() -> No
         ),
     ],
 )
-def test_what_is_missing_is_named(agents: tuple[AgentStatus, ...], reason: str) -> None:
+def test_what_is_missing_is_named(agents: tuple[AgentReport, ...], reason: str) -> None:
     short = place(request(cluster_size=3, **HOST).demand(), agents, frees(*agents))
     assert isinstance(short, Shortfall)
     assert reason in short.reason

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from samples import GIB, agent, frees
+from samples import GIB, agent, frees, with_capacity
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import MULTI_NODE, SINGLE_NODE
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Gpu
@@ -17,9 +17,10 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.
     GREEN,
     RED,
     YELLOW,
-    AgentStatus,
+    AgentReport,
     GpuHealth,
     GpuSharing,
+    ImageState,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import Demand, PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import (
@@ -85,13 +86,13 @@ ELSEWHERE = agent("elsewhere", cpus=8, swarm="swarm2")
         pytest.param(Demand(8, CPU), [ALONE], ["alone"] * 8, id="a single agent needs no Swarm"),
         pytest.param(
             Demand(1, CPU),
-            [replace(SMALL, gpus=(Gpu("x"),)), BIG],
+            [with_capacity(SMALL, gpus=(Gpu("x"),)), BIG],
             ["big"],
             id="devices are kept for those who need them",
         ),
     ],
 )
-def test_where_a_session_goes(demand: Demand, agents: list[AgentStatus], expected: list[str]) -> None:
+def test_where_a_session_goes(demand: Demand, agents: list[AgentReport], expected: list[str]) -> None:
     placed = place(demand, agents, frees(*agents))
     assert isinstance(placed, Placement)
     assert list(placed.agents) == expected
@@ -138,7 +139,7 @@ def test_where_a_session_goes(demand: Demand, agents: list[AgentStatus], expecte
         ),
         pytest.param(
             Demand(9, CPU, MULTI_NODE),
-            [replace(BIG, swarm=""), ALONE],
+            [BIG.in_swarm(""), ALONE],
             "the agents are not in one Swarm (alone, big in no Swarm): provision_agents.yml joins them",
             id="all in no Swarm",
         ),
@@ -198,7 +199,7 @@ def test_where_a_session_goes(demand: Demand, agents: list[AgentStatus], expecte
         ),
         pytest.param(
             Demand(1, CPU),
-            [replace(SMALL, architecture="aarch64", image_architecture="x86_64")],
+            [replace(SMALL, architecture="aarch64", image=ImageState(architecture="x86_64"))],
             "no agent can hold it: small is aarch64, and the image is for x86_64",
             id="architecture",
         ),
@@ -210,7 +211,7 @@ def test_where_a_session_goes(demand: Demand, agents: list[AgentStatus], expecte
         ),
     ],
 )
-def test_why_a_session_waits(demand: Demand, agents: list[AgentStatus], reason: str) -> None:
+def test_why_a_session_waits(demand: Demand, agents: list[AgentReport], reason: str) -> None:
     assert place(demand, agents, frees(*agents)) == Shortfall(reason)
 
 
@@ -227,7 +228,7 @@ BROKEN = replace(SMALL, reachable=False, may_return=False, reason="no SDK")
         ([], False),
     ],
 )
-def test_waiting_is_useless_if_every_agent_must_be_repaired(agents: list[AgentStatus], is_final: bool) -> None:
+def test_waiting_is_useless_if_every_agent_must_be_repaired(agents: list[AgentReport], is_final: bool) -> None:
     found = place(Demand(1, CPU), agents, frees(*agents))
     assert isinstance(found, Shortfall)
     assert found.is_final == is_final
@@ -238,7 +239,10 @@ def test_a_session_that_the_kernel_cannot_connect_is_not_placed_there() -> None:
     full, small = agent("full", cpus=64), replace(agent("small", cpus=64), kernel={"neighbours": 100})
     assert place_on(Demand(1023, tiny), full) == ["full"] * 1023
     short = "small: needs 101 neighbours (net.ipv4.neigh.default.gc_thresh3), 100 free"
-    assert place_on(Demand(101, tiny), small, replace(full, millicpus=0)) == short + "; full: needs 0.101 CPUs, 0 free"
+    assert (
+        place_on(Demand(101, tiny), small, with_capacity(full, millicpus=0))
+        == short + "; full: needs 0.101 CPUs, 0 free"
+    )
     assert place_on(Demand(1100, tiny, MULTI_NODE), full, small) == ["full"] * 1023 + ["small"] * 77
 
 
@@ -272,7 +276,7 @@ LIMITED = [replace(agent(name, cpus=64), kernel={"processes": 1400}) for name in
         ),
     ],
 )
-def test_a_size_that_no_kernel_can_run_is_refused(demand: Demand, agents: list[AgentStatus], reason: str) -> None:
+def test_a_size_that_no_kernel_can_run_is_refused(demand: Demand, agents: list[AgentReport], reason: str) -> None:
     assert place(demand, agents, frees(*agents)) == Shortfall(reason, is_final=True)
 
 
@@ -298,7 +302,7 @@ def test_a_size_that_no_kernel_can_run_is_refused(demand: Demand, agents: list[A
     ],
 )
 def test_no_agent_gets_more_than_session_per_agent(
-    demand: Demand, agents: list[AgentStatus], expected: list[str] | str
+    demand: Demand, agents: list[AgentReport], expected: list[str] | str
 ) -> None:
     assert place_on(demand, *agents) == expected
 
@@ -327,7 +331,7 @@ def test_no_agent_gets_more_than_session_per_agent(
         (Demand(8, CPU), [BIG], ""),
     ],
 )
-def test_what_the_agents_could_never_hold(demand: Demand, agents: list[AgentStatus], reason: str) -> None:
+def test_what_the_agents_could_never_hold(demand: Demand, agents: list[AgentReport], reason: str) -> None:
     """An agent that does not answer, is drained, failed a check or is in another Swarm may hold it later."""
     assert never_fits(demand, agents) == reason
 
@@ -365,7 +369,9 @@ def test_a_session_waits_for_the_daemon_of_mps_only_if_the_gpus_have_parts() -> 
         "a", gpus=[Gpu("GPU-1", 4.0, GIB)], gpu_sharing=GpuSharing("mps", "has no MPS daemon", may_pass=True)
     )
     assert never_fits(QUARTER, [without]) == ""
-    lasting = replace(without, gpus=(Gpu("GPU-1"),), gpu_sharing=GpuSharing("mps", "agent_gpus has no shares"))
+    lasting = replace(
+        with_capacity(without, gpus=(Gpu("GPU-1"),)), gpu_sharing=GpuSharing("mps", "agent_gpus has no shares")
+    )
     assert never_fits(QUARTER, [lasting]) == "a: needs 0.25 GPUs, 0 free (agent_gpus has no shares)"
 
 
@@ -379,6 +385,6 @@ def test_a_reason_names_a_few_red_gpus() -> None:
     assert place_on(Demand(8, CPU), sick) == "a: needs 8 CPUs, 4 free"
 
 
-def place_on(demand: Demand, *agents: AgentStatus) -> list[str] | str:
+def place_on(demand: Demand, *agents: AgentReport) -> list[str] | str:
     found = place(demand, agents, frees(*agents))
     return found.reason if isinstance(found, Shortfall) else list(found.agents)

@@ -24,7 +24,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.
     GREEN,
     RED,
     YELLOW,
-    AgentStatus,
+    AgentReport,
     GpuHealth,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import (
@@ -70,18 +70,17 @@ def drawn_demand(choices: Choices, gpus: Sequence[float] = (0, 0, 0, 0.25, 0.5, 
 
 def drawn_cluster(
     choices: Choices, swarms: Sequence[str] = ("s1", "s1", "s1", "s2", "")
-) -> tuple[list[AgentStatus], dict[str, FreeCapacity]]:
+) -> tuple[list[AgentReport], dict[str, FreeCapacity]]:
     """Agents of all sorts, with something booked on them."""
     agents, free = [], {}
     for name in "abcdef"[: choices.of([3, 4, 5, 6, 0, 1, 2])]:
         cpus = choices.below(9)
         gpus = tuple(Gpu("%s-%d" % (name, n), choices.of([1.0, 2.0, 4.0])) for n in range(choices.below(4)))
-        one = AgentStatus(
+        one = agent(
             name,
-            millicpus=cpus * 1000,
-            memory=choices.below(17) * GIB // 2,
+            cpus,
+            choices.below(17) * GIB // 2,
             gpus=gpus,
-            cpu_ids=tuple(range(cpus)),
             group=choices.of(["default"] * 8 + ["other"]),
             schedulable=choices.of([True] * 9 + [False]),
             reachable=choices.of([True] * 9 + [False]),
@@ -110,10 +109,10 @@ def holds(free: FreeCapacity, demand: Demand) -> int:
     return count
 
 
-def may_hold(one: AgentStatus, demand: Demand) -> bool:
+def may_hold(one: AgentReport, demand: Demand) -> bool:
     """The rules of eligible agents, each written a second time."""
     designated = demand.policy != "strict" or not demand.agents or one.name in demand.agents
-    right = one.image_architecture in ("", one.architecture)
+    right = one.image.architecture in ("", one.architecture)
     return one.group == demand.group and one.schedulable and one.reachable and designated and right
 
 
@@ -143,7 +142,7 @@ def test_no_session_gets_a_red_gpu(choices: Choices) -> None:
     if isinstance(placed, Placement):
         given_gpus = {gpu.id for one in placed.resources for gpu in one.gpus}
         assert given_gpus
-        assert not given_gpus & {gpu for one in agents for gpu in one.red_gpus}
+        assert not given_gpus & {gpu.id for one in agents for gpu in one.gpu_health if gpu.state == RED}
 
 
 PARTS = (Gpu("", 100.0, 24 * GIB), Gpu("", 4.0), Gpu(""), Gpu("MIG-", 0.4286, 20 * GIB), Gpu("MIG-", 0.1429, GIB))

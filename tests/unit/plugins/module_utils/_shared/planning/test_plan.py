@@ -230,7 +230,7 @@ def test_an_nfs_server_may_have_an_ipv6_address() -> None:
 def test_a_placement_is_read_as_it_was_shown(runs: list[tuple[str, int]]) -> None:
     agents = [agent for agent, count in runs for _ in range(count)]
     labels = {label.PLACEMENT: show_placement(agents)}
-    assert ObservedContainer("id", "session", data={"labels": labels}).placement == tuple(agents)
+    assert ObservedContainer("id", "session", labels=labels).placement == tuple(agents)
 
 
 def test_a_placement_of_a_thousand_is_a_short_label() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from samples import GIB, NEVER, agent, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Resources
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import Demand, PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import (
     Placement,
@@ -40,7 +40,7 @@ def turn(
     *queue: QueueEntry,
     used: int = 0,
     policy: Policy | None = None,
-    agents: tuple[AgentStatus, ...] = (AGENT,),
+    agents: tuple[AgentReport, ...] = (AGENT,),
 ) -> Placement | Shortfall:
     free = {one.name: free_of(one, [Resources(used * 1000, used * GIB)]) for one in agents}
     turns = schedule([*queue, mine], agents, free, policy or Policy(), NOW, lambda one, _placed: one.name != "stuck")

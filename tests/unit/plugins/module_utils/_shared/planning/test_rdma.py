@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from samples import agent, frees, plan, request
+from samples import agent, frees, plan, request, with_capacity
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import (
-    AgentStatus,
+    AgentReport,
     Fabric,
     HostNetwork,
+    RdmaPort,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.node_loss import moved_plan, new_places
@@ -33,11 +34,8 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.r
 from ansible_collections.cluster.compute.plugins.plugin_utils._session.agreement import check_agreement
 
 
-def with_ports(name: str, *ports: tuple[str, str, bool], **fields: object) -> AgentStatus:
-    listed = [{"name": port, "link_layer": layer, "active": active} for port, layer, active in ports]
-    return replace(
-        AgentStatus.from_json({"name": name, "rdma_ports": listed}), millicpus=4000, memory=1 << 34, **fields
-    )
+def with_ports(name: str, *ports: tuple[str, str, bool], **fields: object) -> AgentReport:
+    return agent(name, swarm="", rdma_ports=tuple(RdmaPort(*port) for port in ports), **fields)
 
 
 INFINIBAND = with_ports("ib", ("mlx5_0:1", "InfiniBand", True), ("mlx5_1:1", "InfiniBand", True))
@@ -65,15 +63,13 @@ def test_a_session_goes_to_the_agents_with_infiniband() -> None:
         (replace(INFINIBAND, paths={"/dev/infiniband": False}), "ib has no /dev/infiniband for session_rdma"),
     ],
 )
-def test_a_session_that_no_agent_can_serve_is_refused_with_the_reason(found: AgentStatus, reason: str) -> None:
+def test_a_session_that_no_agent_can_serve_is_refused_with_the_reason(found: AgentReport, reason: str) -> None:
     answer = place(ASKED.demand(), [found], frees(found))
     assert answer == Shortfall("no agent can hold it: " + reason, is_final=True)
 
 
-def on_fabric(*ports: tuple[str, str, bool, bool]) -> AgentStatus:
-    listed = [dict(zip(("name", "link_layer", "active", "fabric"), port, strict=True)) for port in ports]
-    data = {"name": "roce", "rdma_ports": listed, "fabric": {"interface": "ens2", "reason": ""}}
-    return replace(AgentStatus.from_json(data), millicpus=4000, memory=1 << 34)
+def on_fabric(*ports: tuple[str, str, bool, bool]) -> AgentReport:
+    return agent("roce", swarm="", rdma_ports=tuple(RdmaPort(*port) for port in ports), fabric=Fabric("ens2", ""))
 
 
 OVER_FABRIC = request(rdma=True, fabric=True, cluster_size=2, cpus=1)
@@ -90,16 +86,11 @@ def test_roce_needs_the_fabric_of_its_own_interface() -> None:
     assert private == Shortfall("no agent can hold it: " + reason, is_final=True)
 
 
-def on_host(*ports: tuple[str, bool, bool, bool], fabric: str = "") -> AgentStatus:
+def on_host(*ports: tuple[str, bool, bool, bool], fabric: str = "") -> AgentReport:
     """An agent with RoCE ports, given by their name and whether they are active, on its fabric, and have a GID of it."""
-    listed = [
-        {"link_layer": "Ethernet", **dict(zip(("name", "active", "fabric", "host"), port, strict=True))}
-        for port in ports
-    ]
-    found = AgentStatus.from_json(
-        {"name": "roce", "rdma_ports": listed, "fabric": {"interface": fabric, "reason": "no link"}}
-    )
-    return replace(found, millicpus=4000, memory=1 << 34, host_network=HostNetwork("192.0.2.5", "ens1", ""))
+    listed = tuple(RdmaPort(name, "Ethernet", *states) for name, *states in ports)
+    own = HostNetwork("192.0.2.5", "ens1", "")
+    return agent("roce", swarm="", rdma_ports=listed, fabric=Fabric(fabric, "no link"), host_network=own)
 
 
 ON_HOST = request(rdma=True, network="host", cpus=1)
@@ -169,7 +160,7 @@ def test_infiniband_is_used_before_roce() -> None:
 def test_a_session_over_several_agents_has_ports_of_one_kind() -> None:
     """A queue pair connects two ports of the same kind."""
     roce, infiniband = (
-        replace(agent, millicpus=cpus, swarm="home")
+        with_capacity(agent, millicpus=cpus).in_swarm("home")
         for agent, cpus in ((on_fabric(ROCE_PORT), 2000), (replace(INFINIBAND, fabric=Fabric("ens2", "")), 1000))
     )
     other = replace(roce, name="other")
@@ -183,14 +174,14 @@ def test_a_session_over_several_agents_has_ports_of_one_kind() -> None:
 
 
 MIXED = [
-    replace(one, name=name, millicpus=1000, swarm="home", fabric=Fabric("ens2", ""))
+    replace(with_capacity(one, millicpus=1000).in_swarm("home"), name=name, fabric=Fabric("ens2", ""))
     for name, one in (("a", on_fabric(ROCE_PORT)), ("b", INFINIBAND), ("c", on_fabric(ROCE_PORT)))
 ]
 MULTI = {"rdma": True, "fabric": True, "cpus": 1, "cluster_mode": "multi-node"}
 
 
 @pytest.mark.parametrize(("agents", "expected"), [(MIXED[:2], None), (MIXED, {"a", "c"})])
-def test_all_roles_have_ports_of_one_kind(agents: list[AgentStatus], expected: set[str] | None) -> None:
+def test_all_roles_have_ports_of_one_kind(agents: list[AgentReport], expected: set[str] | None) -> None:
     asked = request(**MULTI, roles=[{"name": "worker", "size": 1}])
     placed = place_roles(asked.demand(), agents, frees(*agents))
     assert (set(placed.agents) if isinstance(placed, Placement) else None) == expected
@@ -227,7 +218,7 @@ def test_libraries_use_the_address_of_their_container_on_the_fabric() -> None:
 
 
 def test_a_session_waits_for_an_agent_that_does_not_answer() -> None:
-    lost = AgentStatus.from_json({"name": "lost", "reachable": False, "reason": "timed out"})
+    lost = AgentReport("lost", reachable=False, reason="timed out")
     answer = place(ASKED.demand(), [ROCE, lost], frees(ROCE, lost))
     assert isinstance(answer, Shortfall)
     assert not answer.is_final

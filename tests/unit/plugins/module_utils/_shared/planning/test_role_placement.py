@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from samples import GIB, agent, frees, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Gpu
-from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentStatus
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import Demand, parse_cpuset
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import Placement, Shortfall
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.policy import Policy, QueueRules
@@ -30,7 +30,7 @@ CPU_AGENT = agent("c", cpus=4, group="cpu")
 GPU_AGENTS = tuple(agent(name, cpus=8, group="gpu", gpus=(name + "0", name + "1")) for name in "gh")
 
 
-def placed(asked: dict[str, Any], *agents: AgentStatus) -> str | Shortfall:
+def placed(asked: dict[str, Any], *agents: AgentReport) -> str | Shortfall:
     found = place(request(**asked).demand(), agents, frees(*agents))
     return "".join(found.agents) if isinstance(found, Placement) else found
 
@@ -53,7 +53,7 @@ def placed(asked: dict[str, Any], *agents: AgentStatus) -> str | Shortfall:
     ],
 )  # fmt: skip
 def test_roles_are_placed_together(
-    asked: dict[str, Any], agents: tuple[AgentStatus, ...], expected: str | None
+    asked: dict[str, Any], agents: tuple[AgentReport, ...], expected: str | None
 ) -> None:
     found = placed(asked, *agents)
     if expected is None:
@@ -90,7 +90,7 @@ def test_roles_are_placed_together(
         ),
     ],
 )
-def test_a_shortfall_names_the_role(asked: dict[str, Any], agents: tuple[AgentStatus, ...], reason: str) -> None:
+def test_a_shortfall_names_the_role(asked: dict[str, Any], agents: tuple[AgentReport, ...], reason: str) -> None:
     found = placed(asked, *agents)
     assert isinstance(found, Shortfall)
     assert found.reason == reason
@@ -143,7 +143,7 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
-def clusters(draw: st.DrawFn) -> list[AgentStatus]:
+def clusters(draw: st.DrawFn) -> list[AgentReport]:
     shares = st.sampled_from([1.0, 2.0, 4.0])
     return [
         agent(
@@ -160,7 +160,7 @@ def clusters(draw: st.DrawFn) -> list[AgentStatus]:
 
 @given(clusters(), requests())
 def test_every_container_has_what_its_role_asks_for_and_nothing_is_given_twice(
-    agents: list[AgentStatus], asked: dict[str, Any]
+    agents: list[AgentReport], asked: dict[str, Any]
 ) -> None:
     made, free = request(**asked), frees(*agents)
     before = copy.deepcopy(free)
@@ -178,8 +178,8 @@ def test_every_container_has_what_its_role_asks_for_and_nothing_is_given_twice(
         assert role.group in by_name[name].groups
     for name in set(found.agents):
         mine = [each for where, each in zip(found.agents, found.resources, strict=True) if where == name]
-        assert sum(one.millicpus for one in mine) <= by_name[name].millicpus
-        assert sum(one.memory for one in mine) <= by_name[name].memory
+        assert sum(one.millicpus for one in mine) <= by_name[name].capacity.millicpus
+        assert sum(one.memory for one in mine) <= by_name[name].capacity.memory
         gpus: Counter[str] = Counter()
         for gpu in (gpu for one in mine for gpu in one.gpus):
             gpus[gpu.id] += gpu.shares  # type: ignore[assignment]
@@ -191,7 +191,7 @@ def test_every_container_has_what_its_role_asks_for_and_nothing_is_given_twice(
     assert len(used) == 1 or (len({by_name[name].swarm for name in used}) == 1 and made.mode == "multi-node")
 
 
-def holds_all(one: AgentStatus, parts: Sequence[Demand]) -> bool:
+def holds_all(one: AgentReport, parts: Sequence[Demand]) -> bool:
     """Whether an agent takes all containers, by giving it one after the other."""
     left = frees(one)[one.name]
     for each in (part.per_container for part in parts for _container in range(part.size)):
@@ -202,7 +202,7 @@ def holds_all(one: AgentStatus, parts: Sequence[Demand]) -> bool:
 
 
 @given(clusters(), requests())
-def test_a_session_that_fits_on_one_agent_is_placed(agents: list[AgentStatus], asked: dict[str, Any]) -> None:
+def test_a_session_that_fits_on_one_agent_is_placed(agents: list[AgentReport], asked: dict[str, Any]) -> None:
     demand = request(**asked).demand()
     parts = sorted(demand.parts, key=lambda part: -part.per_container.gpus)
     # Fractions of GPUs can be packed badly.
