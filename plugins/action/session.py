@@ -17,7 +17,7 @@ from ..plugin_utils._settings.options import OPTIONS
 
 
 class ActionModule(ConductorAction):
-    """The steps are in _conduct: session, place and launch, or terminate."""
+    """The steps are in _session: session, place and launch, or terminate."""
 
     OPTIONS = OPTIONS["session"]
 

@@ -244,7 +244,7 @@ def _context_of_a_thread() -> Context:
     """Return what Ansible knows of the task, which it keeps in context variables.
 
     Its broker of accesses is a stack for each thread. Two threads with one broker fail with "Out-of-order context deactivation":
-    https://github.com/ansible/ansible/blob/v2.19.0/lib/ansible/_internal/_templating/plugins/plugin_utils/_variables/container_access.py
+    https://github.com/ansible/ansible/blob/v2.19.0/lib/ansible/_internal/_templating/_access.py
     """
     own = Context()
     for variable, value in copy_context().items():

@@ -6,8 +6,9 @@
 Each field declares its variable: type, default, description and rule. The field has the variable's name without
 ``session_``, unless ``variable`` gives another, and holds the normal form of its value. The request is stored with the
 session and compared with the next request of the same name: the same command gives the same document. The fields that
-a plan has, too, are declared in ``_core``: ``ContainerSettings`` and ``BatchSettings``. ``settings`` declares the variables
-that are no part of a request; tests/tools/session_schema.py generates the schema of session files from all of them.
+a plan has, too, are declared in ``documents/declaration.py``: ``ContainerSettings`` and ``BatchSettings``. ``settings.py`` of the
+controller declares the variables that are no part of a request; tests/tools/session_schema.py generates the schema of session files
+from all of them.
 """
 
 from __future__ import annotations

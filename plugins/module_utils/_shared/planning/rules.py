@@ -3,7 +3,7 @@
 
 """Rules of single variables: the normal form of a value, or one message with variable, value and rule.
 
-The rules for amounts, names, and general values are in ``_core``.
+The rules for amounts, names, and general values are in ``units.py``, ``names.py`` and ``value_rules.py``.
 """
 
 from __future__ import annotations
