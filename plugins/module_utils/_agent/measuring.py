@@ -84,7 +84,7 @@ PAUSE = 0.5
 def measure_containers(
     engine: Engine, engine_ids: Sequence[str], groups: Groups, pause: float = PAUSE
 ) -> Dict[str, Measured]:
-    """What containers use of CPUs and memory, by ID in the engine, without those that have ended or that nothing can measure."""
+    """Measure what containers use of CPUs and memory, by ID in the engine, without those that have ended or cannot be measured."""
     if not engine_ids:
         return {}
     before = _readings(engine, engine_ids, groups)

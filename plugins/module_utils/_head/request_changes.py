@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the request of a running session may change: its limits, and its batch command.
+"""Changes that the request of a running session may make: to its limits, and to its batch command.
 
 The next command begins when the former command has ended. Everything else stays as it was requested, except for the size.
 """

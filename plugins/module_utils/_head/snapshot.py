@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a decision of the head is made from: the context of the call, and the store at one moment. Nothing here changes."""
+"""The ground of a decision of the head: the context of the call, and the store at one moment. Nothing here changes."""
 
 from __future__ import annotations
 

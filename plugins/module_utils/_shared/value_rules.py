@@ -12,9 +12,9 @@ import base64
 import binascii
 import re
 from collections import abc
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from functools import wraps
-from typing import Any, Callable, Generic, Iterator, List, Mapping, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Generic, Iterator, List, Mapping, Sequence, Tuple, Type, TypeVar
 
 from .errors import InputError, escape_control
 
@@ -205,6 +205,17 @@ def check_entry(variable: str, value: Any, known: Sequence[str], needed: Sequenc
         )
         raise InputError(variable, value, rule)
     return value
+
+
+_Entry = TypeVar("_Entry")
+
+
+def entry_of(kind: Type[_Entry], variable: str, value: Any) -> _Entry:
+    """An entry of a user in a dataclass of its keys. A key whose field has no default must be given."""
+    known: Any = kind
+    needed = [one.name for one in fields(known) if one.default is MISSING and one.default_factory is MISSING]
+    given = check_entry(variable, value, [one.name for one in fields(known)], needed)
+    return kind(**{name: given[name] for name in given})
 
 
 def check_path(variable: str, value: Any) -> str:

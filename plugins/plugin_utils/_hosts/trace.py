@@ -43,7 +43,7 @@ class StepTime(Document):
 
 @dataclass(frozen=True)
 class Entry(Document):
-    """What a task, or a phase of an action, has done on a host, with the times of its begin and its end."""
+    """The work of a task, or of a phase of an action, on a host, with the times of its begin and its end."""
 
     uuid: str
     task: str

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a launch knows from a check of the agents: the result of another task, or what the controller has kept."""
+"""The check of the agents as a launch knows it: the result of another task, or what the controller has kept."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _NEEDS_NAME = next(one.required_by for one in REQUEST_VARIABLES if one.full_name
 
 @dataclass(frozen=True)
 class LaunchVariables:
-    """What a launch reads: the settings, a request for each session, where each value comes from, and the last check of the agents."""
+    """The settings of a launch, a request for each session, where each value comes from, and the last check of the agents."""
 
     settings: Settings
     requests: Sequence[Request]

@@ -160,7 +160,7 @@ class Loss(Document):
 
 @dataclass(frozen=True)
 class Upkeep(Document):
-    """What the head has found at the beginning of a pass: sessions with lost agents, agents that are back, and degraded sessions."""
+    """Findings of the head at the beginning of a pass: sessions with lost agents, agents that are back, and degraded sessions."""
 
     lost: Tuple[Loss, ...] = ruled([rules_of(Loss)], ())
     fenced: Mapping[str, FencedAgent] = ruled(FENCED, dict)
@@ -170,7 +170,7 @@ class Upkeep(Document):
 
 @dataclass(frozen=True)
 class BegunPass(Document):
-    """Whether a pass has ``begun``. If not, ``holder`` is the controller of another pass of the owner."""
+    """An answer to the beginning of a pass: if it has not ``begun``, ``holder`` is the controller of another pass of the owner."""
 
     begun: bool = ruled(a_flag, False)
     holder: Optional[Json] = ruled(or_none({}), None)
@@ -194,7 +194,7 @@ class QueueRound(Document):
 
 @dataclass(frozen=True)
 class Recorded(Document):
-    """What the head has recorded about a session, which is None if there is none: its state may have ``changed``.
+    """The head's record about a session, which is None if there is none: its state may have ``changed``.
 
     ``remove`` are the IDs of ended sessions that still hold something, ``ended`` those that have ended meanwhile, and ``waiting`` is
     the number of sessions of the owner that wait. ``grace`` is that of the session.

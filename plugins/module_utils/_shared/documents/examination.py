@@ -199,7 +199,7 @@ _MEASUREMENTS = by_name(a_line, or_none(lambda number: a_number(number) and numb
 
 @dataclass(frozen=True)
 class InOverlay(Document):
-    """What an agent's container in the overlay network has found: addresses by name, who was heard with which size of packet,
+    """Findings of an agent's container in the overlay network: addresses by name, who was heard with which size of packet,
     milliseconds and Mbit/s by name, and whether it has finished."""
 
     names: Mapping[str, str] = ruled(texts, dict)
@@ -211,7 +211,7 @@ class InOverlay(Document):
 
 @dataclass(frozen=True)
 class Probe(Document):
-    """What the tests between agents have found on an agent, of which each step finds a part.
+    """Findings of the tests between agents on an agent, of which each step finds a part.
 
     ``received`` are the senders of datagrams with their channels; None if the agent has not returned them. ``connected`` has the
     answer of each port of each agent. The reasons say why the agent takes no part in a test.

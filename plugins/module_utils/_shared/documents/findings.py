@@ -75,7 +75,7 @@ class Checkup:
         return "%d of %d checks failed: %s." % (len(self.failed), len(self.findings), reasons)
 
     def to_json(self) -> Json:
-        """What users get in a file."""
+        """The document that users get in a file."""
         return {
             "fit": not self.failed,
             "counts": self.counts,

@@ -100,7 +100,7 @@ class Relay(Document):
 
 @dataclass(frozen=True)
 class GpuUse(Document):
-    """What a GPU does: its utilization in percent, and bytes of its memory. A GPU of MIG does not report all of it."""
+    """The use of a GPU: its utilization in percent, and bytes of its memory. A GPU of MIG does not report all of it."""
 
     id: str = ruled(a_line)
     percent: Optional[int] = ruled(or_none(AMOUNT), None)
@@ -110,7 +110,7 @@ class GpuUse(Document):
 
 @dataclass(frozen=True)
 class Measured(Document):
-    """What a container uses now, with the use of its GPUs."""
+    """The present use of a container, with that of its GPUs."""
 
     millicpus: int = ruled(AMOUNT)
     memory: int = ruled(AMOUNT)
@@ -126,7 +126,7 @@ class Measured(Document):
 
 @dataclass(frozen=True)
 class Enforced(Document):
-    """What the kernel enforces of a container: amounts are 0 without a limit, ``cpuset`` is empty for all CPUs, None is unknown."""
+    """The limits of a container in the kernel: amounts are 0 without a limit, ``cpuset`` is empty for all CPUs, None is unknown."""
 
     millicpus: Optional[int] = ruled(or_none(AMOUNT), None)
     memory: Optional[int] = ruled(or_none(AMOUNT), None)
@@ -262,7 +262,7 @@ class GpuHealth(Document):
 
 @dataclass(frozen=True)
 class Capacity(Document):
-    """What sessions can allocate on an agent, after its reservations: ``cpu_ids`` are the CPUs to which containers can be pinned."""
+    """The room for sessions on an agent, after its reservations: ``cpu_ids`` are the CPUs to which containers can be pinned."""
 
     millicpus: int = ruled(AMOUNT, 0)
     memory: int = ruled(AMOUNT, 0)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the cluster.compute authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What steps are asked and what they return, as a controller exchanges it with hosts; ``rules_of`` has the rules of the results."""
+"""Parameters and results of steps, as a controller exchanges them with hosts; ``rules_of`` has the rules of the results."""
 
 from __future__ import annotations
 

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any, Tuple
 
 from ..documents.plan import TOKEN, App
 from ..errors import InputError
 from ..names import check_environment
-from ..value_rules import check_boolean, check_entry, check_list, check_script, check_text, check_whole
-from .suboptions import APP, PUBLISHED
+from ..value_rules import check_boolean, check_list, check_script, check_text, check_whole, entry_of
+from .suboptions import PUBLISHED
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 DESCRIPTION = (
@@ -23,6 +24,20 @@ _PATH = re.compile(r"/[A-Za-z0-9._~/?=&%+,@{}-]{0,500}")
 _HIGHEST = 65535
 # Of the script that PID 1 runs.
 _LONGEST = 60000
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """An app as a user writes it, with values of any kind."""
+
+    name: Any
+    port: Any
+    preferred_port: Any = None
+    public: Any = False
+    command: Any = None
+    ready: Any = None
+    environment: Any = None
+    path: Any = None
 
 
 def check_apps(variable: str, value: Any) -> Tuple[App, ...]:
@@ -44,24 +59,24 @@ def check_apps_of_role(variable: str, value: Any) -> Tuple[App, ...]:
 
 
 def _app(variable: str, item: Any) -> App:
-    entry = check_entry(variable, item, tuple(APP), ("name", "port"))
-    name = check_text(variable, entry["name"])
+    entry = entry_of(_Entry, variable, item)
+    name = check_text(variable, entry.name)
     if not NAME.fullmatch(name) or name == "ssh":
         raise InputError(variable, name, "must have lower-case letters, digits and '-' only, and must not be ssh")
-    port = check_whole(f"{variable}: port", entry["port"], 1, _HIGHEST)
+    port = check_whole(f"{variable}: port", entry.port, 1, _HIGHEST)
     if port == 22:
         raise InputError(f"{variable}: port", port, "must not be 22, which is the session's SSH port")
-    preferred = check_whole(f"{variable}: preferred_port", entry.get("preferred_port") or 0, 0, _HIGHEST)
-    public = check_boolean(f"{variable}: public", entry.get("public", False))
-    command = check_script(f"{variable}: command", entry.get("command") or "")
+    preferred = check_whole(f"{variable}: preferred_port", entry.preferred_port or 0, 0, _HIGHEST)
+    public = check_boolean(f"{variable}: public", entry.public)
+    command = check_script(f"{variable}: command", entry.command or "")
     if len(command.encode()) > _LONGEST:
         raise InputError(f"{variable}: command", command, "must be at most %d bytes long" % _LONGEST)
-    ready = _ready(f"{variable}: ready", entry.get("ready"), port) if command else ""
-    environment = check_environment(f"{variable}: environment", entry.get("environment") or {})
-    for key in ("ready", "environment"):
-        if entry.get(key) and not command:
-            raise InputError(f"{variable}: {key}", entry[key], "needs a command")
-    path = _path(f"{variable}: path", entry.get("path") or ("/?token=" + TOKEN if command else "/"))
+    ready = _ready(f"{variable}: ready", entry.ready, port) if command else ""
+    environment = check_environment(f"{variable}: environment", entry.environment or {})
+    for key, value in (("ready", entry.ready), ("environment", entry.environment)):
+        if value and not command:
+            raise InputError(f"{variable}: {key}", value, "needs a command")
+    path = _path(f"{variable}: path", entry.path or ("/?token=" + TOKEN if command else "/"))
     return App(name, port, preferred, public, command, ready, environment, path)
 
 

@@ -83,7 +83,6 @@ SHIPPED: Table = {
     for name, version, _base, apps, text in _ROWS
 }
 BASES = {name: base for name, _version, base, _apps, _text in _ROWS if base}
-_FIELDS = ("description", "versions", "apps", "command", "environment")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,30}[a-z0-9])?")
 _NAMES = re.compile(r"\[? *[a-z0-9-]+(?: *, *[a-z0-9-]+)* *\]?")
 _VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
@@ -117,25 +116,22 @@ def _beside_shipped(name: Any, entry: Environment) -> Environment:
 def _checked(where: str, name: Any, value: Any) -> Environment:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InputError(where, name, "must have lower-case letters, digits, '-' and '_' only")
-    entry = value_rules.check_entry(where, value, _FIELDS, ("versions",))
-    versions = entry["versions"]
+    given = value_rules.entry_of(Environment, where, value)
+    versions: Any = given.versions
     if not isinstance(versions, Mapping) or not versions:
         raise InputError(where + ".versions", versions, "must be a dictionary of images by version")
     for version in versions:
         if not isinstance(version, str) or not _VERSION.fullmatch(version):
             raise InputError(where + ".versions", version, "must be a version in quotes, such as '1.0'")
         value_rules.check_image(f"{where}.versions.{version}", versions[version])
-    apps = [
-        _expanded(where + ".apps", app, APPS)
-        for app in value_rules.check_list(where + ".apps", entry.get("apps") or [])
-    ]
-    app_rules.check_apps(where + ".apps", apps)
+    apps = [_expanded(where + ".apps", app, APPS) for app in value_rules.check_list(where + ".apps", given.apps or [])]
+    names = [app.name for app in app_rules.check_apps(where + ".apps", apps)]
     return Environment(
-        description=value_rules.check_text(where + ".description", entry.get("description") or ""),
+        description=value_rules.check_text(where + ".description", given.description or ""),
         versions=dict(versions),
-        apps={app["name"]: app for app in apps},
-        command=value_rules.check_script(where + ".command", entry.get("command") or ""),
-        environment=check_environment(where + ".environment", entry.get("environment") or {}),
+        apps=dict(zip(names, apps)),
+        command=value_rules.check_script(where + ".command", given.command or ""),
+        environment=check_environment(where + ".environment", given.environment or {}),
     )
 
 

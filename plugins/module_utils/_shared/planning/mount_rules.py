@@ -6,17 +6,31 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Tuple
 
 from ..constants import RUNTIME_PATH, RUNTIME_VOLUME_PREFIX
 from ..documents.plan import Mount
 from ..errors import InputError
 from ..paths import covers
-from ..value_rules import check_boolean, check_entry, check_list, check_path, one_of
-from .suboptions import MOUNT
+from ..value_rules import check_boolean, check_list, check_path, entry_of, one_of
 
-_MODES = MOUNT["mode"]["choices"]
+_MODES = ("rw", "ro")
 _VOLUME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]+")
+# What no user can give: the type follows from the source.
+_BY_SOURCE = object()
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A mount as a user writes it, with values of any kind."""
+
+    source: Any
+    target: Any
+    type: Any = _BY_SOURCE
+    mode: Any = "rw"
+    options: Any = None
+    local: Any = False
 
 
 def check_mounts(variable: str, value: Any) -> Tuple[Mount, ...]:
@@ -56,18 +70,19 @@ def _parsed(variable: str, text: str) -> Dict[str, str]:
 
 
 def _mount(variable: str, value: Any) -> Mount:
-    entry = check_entry(variable, value, tuple(MOUNT), ("source", "target"))
-    source, target = check_path(variable, entry["source"]), check_path(variable, entry["target"])
-    kind = one_of(*MOUNT["type"]["choices"])(variable, entry.get("type", "bind" if "/" in source else "volume"))
-    mode = one_of(*_MODES)(variable, entry.get("mode", "rw"))
-    options = entry.get("options") or {}
+    entry = entry_of(_Entry, variable, value)
+    source, target = check_path(variable, entry.source), check_path(variable, entry.target)
+    usual = "bind" if "/" in source else "volume"
+    kind = one_of("bind", "volume", "nfs")(variable, usual if entry.type is _BY_SOURCE else entry.type)
+    mode = one_of(*_MODES)(variable, entry.mode)
+    options = entry.options or {}
     if not isinstance(options, Mapping) or not all(str(name).isprintable() for name in options):
         raise InputError(f"{variable}: options", options, "must be a dictionary of values by printable names")
     target = target.rstrip("/")
     parts = target.split("/")
     if len(parts) < 2 or parts[0] or {"", ".", ".."} & set(parts[1:]) or _reserved(target):
         rule = "must be an absolute path without '.' and '..' that the session does not use itself"
-        raise InputError(variable, entry["target"], rule)
+        raise InputError(variable, entry.target, rule)
     if kind == "bind" and not source.startswith("/"):
         raise InputError(variable, source, "must be an absolute path, because it is a directory of the agents")
     if kind == "bind" and options:
@@ -80,7 +95,7 @@ def _mount(variable: str, value: Any) -> Mount:
         raise InputError(
             variable, source, f"must not start with {RUNTIME_VOLUME_PREFIX}: these volumes are the agents' own"
         )
-    is_local = check_boolean(f"{variable}: local", entry.get("local", False))
+    is_local = check_boolean(f"{variable}: local", entry.local)
     if is_local and (kind != "volume" or options):
         raise InputError(variable, source, "must be a volume without options to be local")
     return Mount(source, target, kind, mode, {str(key): str(option) for key, option in options.items()}, is_local)

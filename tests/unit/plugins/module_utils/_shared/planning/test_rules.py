@@ -6,12 +6,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import InputError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.names import check_environment
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning import suboptions
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.app_rules import check_apps
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.mount_rules import check_mounts
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request_checks import check_request
 from ansible_collections.cluster.compute.plugins.module_utils._shared.value_rules import check_image
 
@@ -289,3 +293,12 @@ def test_a_mount_as_docker_writes_it_is_a_mount(value: object) -> None:
 def test_names_may_be_a_string_with_commas(value: object) -> None:
     assert check_request({**BASE, "agents": value}).agents == ("node1", "node2")
     assert check_request({**BASE, "agents": "node1"}).agents == ("node1",)
+
+
+@pytest.mark.parametrize(("check", "documented"), [(check_apps, suboptions.APP), (check_mounts, suboptions.MOUNT)])
+def test_an_entry_may_have_what_the_reference_documents(check: Any, documented: dict[str, Any]) -> None:
+    with pytest.raises(InputError) as refused:
+        check("session_x", [{}])
+    assert set(re.findall("[a-z_]+", refused.value.parts[2].partition("with ")[2])) - {"and", "optionally"} == {
+        *documented
+    }
