@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
@@ -22,6 +23,31 @@ from .engine.reports import engine_identity, engine_name
 PORT = 2377
 PAUSE = 0.2  # seconds between two looks at a membership
 JOINS_IN_BACKGROUND = "will continue in the background"
+
+
+@dataclass(frozen=True)
+class ListedNode:
+    """A node in the list of a manager. One that is no manager has no ``reachability``."""
+
+    id: str
+    role: str = ""
+    hostname: str = ""
+    state: str = "unknown"
+    address: str = ""
+    reachability: str = ""
+
+    @classmethod
+    def of(cls, entry: Json) -> ListedNode:
+        """A node as the engine lists it."""
+        status = entry.get("Status") or {}
+        return cls(
+            id=str(entry["ID"]),
+            role=str((entry.get("Spec") or {}).get("Role") or ""),
+            hostname=str((entry.get("Description") or {}).get("Hostname") or ""),
+            state=str(status.get("State") or "unknown"),
+            address=str(status.get("Addr") or ""),
+            reachability=str((entry.get("ManagerStatus") or {}).get("Reachability") or ""),
+        )
 
 
 class SwarmEngine(Engine):
@@ -47,16 +73,15 @@ class SwarmEngine(Engine):
             found = client.inspect_swarm().get("JoinTokens") or {}
             return {"worker": str(found["Worker"]), "manager": str(found["Manager"])}
 
-    def nodes(self) -> Dict[str, Json]:
+    def nodes(self) -> Dict[str, ListedNode]:
         with self._asking("list the nodes of its Swarm") as client:
-            return {node["ID"]: node for node in client.nodes()}
+            return {node.id: node for node in map(ListedNode.of, client.nodes())}
 
-    def set_role(self, listed: Json, role: str) -> None:
-        name = (listed.get("Description") or {}).get("Hostname") or listed["ID"]
-        with self._asking(f"make node {name} a {role}") as client:
+    def set_role(self, node: ListedNode, role: str) -> None:
+        with self._asking(f"make node {node.hostname or node.id} a {role}") as client:
             # A node's version changes with its heartbeats, so each try reads it again.
-            node = client.inspect_node(listed["ID"])
-            client.update_node(node["ID"], node["Version"]["Index"], {**node["Spec"], "Role": role})
+            found = client.inspect_node(node.id)
+            client.update_node(node.id, found["Version"]["Index"], {**found["Spec"], "Role": role})
 
     def remove_node(self, node: str) -> None:
         with self._asking(f"remove node {node} from its Swarm") as client:
@@ -88,10 +113,9 @@ def node_of(engine: SwarmEngine, place: Membership, addresses: List[str], *, is_
 
 def _ready(engine: SwarmEngine) -> Dict[str, str]:
     try:
-        found = {node: listed.get("Status") or {} for node, listed in engine.nodes().items()}
+        return {node.id: node.address for node in engine.nodes().values() if node.state == "ready"}
     except EngineError:  # a Swarm without a leader has no list
         return {}
-    return {node: str(status.get("Addr") or "") for node, status in found.items() if status.get("State") == "ready"}
 
 
 def create_swarm(engine: SwarmEngine, address: str, pool: Sequence[str], deadline: float) -> Membership:
@@ -130,7 +154,7 @@ def _membership_once(is_wanted: Callable[[str], bool], engine: Engine, deadline:
 def set_node_roles(engine: SwarmEngine, nodes: Sequence[str], role: str, deadline: float, *, check: bool) -> List[str]:
     """Make nodes managers or workers; returns the nodes that had the other role."""
     listed = engine.nodes()
-    wanted = [node for node in nodes if node in listed and listed[node]["Spec"].get("Role") != role]
+    wanted = [node for node in nodes if node in listed and listed[node].role != role]
     for node in [] if check else wanted:
         persist(partial(engine.set_role, listed[node], role), deadline)
         _await_role(engine, node, role, deadline)
@@ -146,18 +170,16 @@ def remove_swarm_nodes(engine: SwarmEngine, nodes: Sequence[str], deadline: floa
     return wanted
 
 
-def former_nodes(listed: Mapping[str, Json], node: str) -> List[str]:
+def former_nodes(listed: Mapping[str, ListedNode], node: str) -> List[str]:
     """Return the former nodes of a host that left its Swarm and joined again as C(node): they are down, with its hostname and address.
 
     A Swarm keeps such a node, and with it the addresses of the containers there, which the new node can then not get.
     """
-
-    def place(identity: str) -> Sequence[Any]:
-        found = listed[identity]
-        return (found.get("Description") or {}).get("Hostname"), (found.get("Status") or {}).get("Addr")
-
-    down = [one for one, found in listed.items() if one != node and (found.get("Status") or {}).get("State") == "down"]
-    return [one for one in down if node in listed and all(place(node)) and place(one) == place(node)]
+    new = listed.get(node)
+    if new is None or not new.hostname or not new.address:
+        return []
+    others = [one for one in listed.values() if one.id != node and one.state == "down"]
+    return [one.id for one in others if (one.hostname, one.address) == (new.hostname, new.address)]
 
 
 def _active(engine: Engine, deadline: float) -> Membership:
@@ -178,8 +200,7 @@ def _await_role(engine: SwarmEngine, node: str, role: str, deadline: float) -> N
         listed = engine.nodes().get(node)
         if listed is None:
             raise AbsentError(f"Node {node} has left the Swarm.", engine.agent)
-        is_member = (listed.get("ManagerStatus") or {}).get("Reachability") == "reachable"
-        return is_member == (role == "manager")
+        return (listed.reachability == "reachable") == (role == "manager")
 
     if not wait_until(has_role, deadline, PAUSE, PAUSE):
         message = "%s made node %s a %s, and the node has not followed in time; read the log of that node's engine."

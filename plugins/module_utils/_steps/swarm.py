@@ -99,7 +99,7 @@ def fence(agent: AgentHandle, nodes: Mapping[str, str], removes: bool, swarm_id:
     is_own = all(node in listed for node in nodes.values()) or swarm.membership(engine).cluster_id == swarm_id
     absent = "down" if is_own else "not in the list, which may be that of another Swarm"
     for name, node in sorted(nodes.items()):
-        state = str((listed[node].get("Status") or {}).get("State")) if node in listed else absent
+        state = listed[node].state if node in listed else absent
         if not node or state != "down":
             found = f"its node is {state}" if node else "its node is unknown"
             message = "%s does not answer, but for the Swarm of %s %s: its containers may still run, so they are not made elsewhere."

@@ -85,30 +85,34 @@ def test_a_node_that_another_command_removes_meanwhile_gets_no_role(monkeypatch:
         swarm.set_node_roles(engine, ["n2"], "manager", time.monotonic() + 600, check=False)
 
 
-def listed(state: str, name: str = "a2", address: str = "192.0.2.2") -> dict[str, Any]:
-    return {"Description": {"Hostname": name}, "Status": {"State": state, "Addr": address}}
+def listed(node: str, state: str, name: str = "a2", address: str = "192.0.2.2") -> swarm.ListedNode:
+    status = {"State": state, "Addr": address}
+    return swarm.ListedNode.of(
+        {"ID": node, "Spec": {"Role": "worker"}, "Description": {"Hostname": name}, "Status": status}
+    )
 
 
 @pytest.mark.parametrize(
     ("old", "removed"),
     [
-        (listed("down"), ["n1"]),
-        (listed("ready"), []),
+        (listed("n1", "down"), ["n1"]),
+        (listed("n1", "ready"), []),
         # Hosts may have one name, and an address may be that of a gateway.
-        (listed("down", address="192.0.2.3"), []),
-        (listed("down", name="a3"), []),
+        (listed("n1", "down", address="192.0.2.3"), []),
+        (listed("n1", "down", name="a3"), []),
     ],
 )
-def test_what_a_host_was_before_it_left_is_removed(old: dict[str, Any], removed: list[str]) -> None:
-    assert swarm.former_nodes({"n1": old, "n2": listed("ready")}, "n2") == removed
+def test_what_a_host_was_before_it_left_is_removed(old: swarm.ListedNode, removed: list[str]) -> None:
+    assert swarm.former_nodes({"n1": old, "n2": listed("n2", "ready")}, "n2") == removed
     assert swarm.former_nodes({"n1": old}, "n2") == []
-    assert swarm.former_nodes({"n1": listed("down", address=""), "n2": listed("ready", address="")}, "n2") == []
+    nowhere = {"n1": listed("n1", "down", address=""), "n2": listed("n2", "ready", address="")}
+    assert swarm.former_nodes(nowhere, "n2") == []
 
 
 NODES = {
-    "n1": {"Status": {"State": "ready", "Addr": "192.0.2.1"}},
-    "n2": {"Status": {"State": "ready", "Addr": "192.0.2.92"}},
-    "n3": {"Status": {"State": "down", "Addr": "192.0.2.3"}},
+    "n1": listed("n1", "ready", address="192.0.2.1"),
+    "n2": listed("n2", "ready", address="192.0.2.92"),
+    "n3": listed("n3", "down", address="192.0.2.3"),
 }
 NAMED = {"Names": ["/eve.train.sub1"], "Labels": {}}
 
@@ -116,7 +120,7 @@ NAMED = {"Names": ["/eve.train.sub1"], "Labels": {}}
 class Member(Joining):
     """An engine of a Swarm with a session, whose list of nodes may be missing."""
 
-    def nodes(self) -> dict[str, Any]:
+    def nodes(self) -> dict[str, swarm.ListedNode]:
         if self.states == ["without a leader"]:
             raise EngineError("The swarm does not have a leader.", "a2")
         return NODES
@@ -157,18 +161,18 @@ def test_a_manager_sees_the_nodes_that_are_ready(state: str, seen: dict[str, str
 
 
 @pytest.mark.parametrize(
-    ("listed", "known", "refusal"),
+    ("nodes", "known", "refusal"),
     [
-        ({"n2": {"Status": {"State": "down"}}}, "", ""),
-        ({"n2": {"Status": {"State": "ready"}}}, "c", "its node is ready"),
+        ({"n2": listed("n2", "down")}, "", ""),
+        ({"n2": listed("n2", "ready")}, "c", "its node is ready"),
         ({}, "c", ""),
         ({}, "other", "its node is not in the list, which may be that of another Swarm"),
         ({}, "", "its node is not in the list, which may be that of another Swarm"),
     ],
 )
-def test_only_the_swarm_of_a_node_says_that_it_is_removed(listed: Any, known: str, refusal: str) -> None:
+def test_only_the_swarm_of_a_node_says_that_it_is_removed(nodes: Any, known: str, refusal: str) -> None:
     engine = Joining("active")
-    engine.nodes = lambda: listed  # type: ignore[method-assign]
+    engine.nodes = lambda: nodes  # type: ignore[method-assign]
     manager = SimpleNamespace(name="a1", connect=lambda _kind: engine, check=False)
     if not refusal:
         assert steps.fence(manager, {"a2": "n2"}, removes=False, swarm_id=known)["changed"] is False  # type: ignore[arg-type]
