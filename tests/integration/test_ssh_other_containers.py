@@ -89,7 +89,7 @@ class Others:
         found = found_containers(self.engine, names, "")
         plan = plan_of("test-set", members_of(entries), {"agent1": found}, User())
         bundle = make_bundle(plan, Identity(b"\1" * 32, plan.session.id), plan.containers, port)
-        return SetInstaller(self.engine, plan, "agent1", bundle, port).install(check=check)
+        return SetInstaller(self.engine, plan, "agent1", bundle, port).install(check=check).to_json()
 
     def run(self, name: str, *command: str) -> str:
         made = self.client.exec_create(name, list(command))["Id"]

@@ -16,10 +16,11 @@ from engine_lab import AGENT, IMAGE, RUNTIME, make_image, make_runtime
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine import networks as _networks
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import Engine
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.containers import AgentContainers
-from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.removal import ContainerChanges, Removal
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.removal import Removal
 from ansible_collections.cluster.compute.plugins.module_utils._agent.host import engine_limits
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.step_documents import ContainerChanges
 from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in
 
 Launcher = Callable[..., AgentContainers]
@@ -68,7 +69,7 @@ def inside(client: Any, plan: Plan, rank: int, command: str) -> str:
 
 
 def actions(outcome: ContainerChanges) -> list[str]:
-    return [action["action"] for action in outcome.actions]
+    return [action.action for action in outcome.actions]
 
 
 @contextlib.contextmanager

@@ -133,7 +133,7 @@ class Lab:
         return self
 
     def install(self, names: Sequence[str] = (), check: bool = False, identity: Identity | None = None) -> Json:
-        return self._installer(identity or self.identity).install(names, check)
+        return self._installer(identity or self.identity).install(names, check).to_json()
 
     def _installer(self, identity: Identity) -> FileInstaller:
         return FileInstaller(self.engine, self.plan, AGENT, make_bundle(self.plan, identity, self.plan.on(AGENT)))

@@ -28,14 +28,10 @@ from .._agent.host import engine_limits, engine_pid, listening_ports
 from .._agent.ssh.container_files import SshFiles
 from .._agent.ssh.installer import FileInstaller
 from .._agent.ssh.member_files import MemberFiles
-from .._shared.codec import Json
 from .._shared.documents.plan import Plan
-from .._shared.documents.step_documents import LogRequest
+from .._shared.documents.step_documents import Begun, ContainerChanges, Followed, InstalledFiles, LogRequest
 from .._shared.waiting import deadline_in
-from .._worker.module import join_arguments
 from .step import AgentHandle
-
-_NETWORK_REMOVED = "network removed"
 
 
 def created(
@@ -45,7 +41,7 @@ def created(
     bundle: Optional[SshFiles] = None,
     deadline: int = 60,
     runtime_volume: str = "",
-) -> Json:
+) -> ContainerChanges:
     """Create the containers of a part of a plan; with C(network), the network first; with C(bundle), the engine unpacks files."""
     launch = _launch(agent, plan, deadline, runtime=runtime_volume)
     check_publishing(launch.plan, agent.name, engine_pid(agent.docker_host))
@@ -55,16 +51,16 @@ def created(
         if launch.plan.network.is_of_host:
             check_host_ports(launch.engine, launch.plan, listening_ports())
         begun = time.monotonic()
-        made = create_network(launch.engine, launch.plan, launch.check) if network else {}
+        made = create_network(launch.engine, launch.plan, launch.check) if network else None
         seconds = round(time.monotonic() - begun, 3)
-        result = launch.created().to_json()
+        result = launch.created()
         if bundle:
             installer = FileInstaller(launch.engine, launch.plan, launch.agent, bundle)
-            installed = installer.install((), launch.check)
-            result = {**join_arguments(result, installed), "installed": installed["installed"]}
-        if not made:
+            result = result.with_files(installer.install((), launch.check))
+        if made is None:
             return result
-        return {**join_arguments(made, result), "network": made["network"], "network_duration": seconds}
+        changed, diff = made.changed or result.changed, (*made.diff, *result.diff)
+        return replace(result, changed=changed, diff=diff, network=made.network, network_duration=seconds)
 
 
 def started(
@@ -75,7 +71,7 @@ def started(
     deadline: int = 60,
     bootstrap_timeout: int = 300,
     runtime_volume: str = "",
-) -> Json:
+) -> ContainerChanges:
     """Start the containers, with the files of C(bundle) and the secrets of the session.
 
     PID 1 of each container without files gets them. They are made while the first containers start, which takes the engine longer.
@@ -84,7 +80,7 @@ def started(
     launch = _launch(agent, plan, deadline, delivery=secrets, **settings)
     with _naming_images(launch.plan):
         if bundle is None:
-            return launch.started().to_json()
+            return launch.started()
         # The engine reads files of the containers, for which it needs the folders that they mount.
         check_folders_answer(launch.plan.session, launch.agent)
         installer = FileInstaller(launch.engine, launch.plan, launch.agent, bundle)
@@ -97,29 +93,28 @@ def started(
         with ThreadPoolExecutor(1) as pool:
             prepared = pool.submit(installer.installation, targets, absent)
             names = [target.container.hostname for target in targets]
-            result = replace(launch, files={name: partial(archive, name) for name in names}).started().to_json()
-        installed = prepared.result().to_json()
-        return {**join_arguments(result, installed), "installed": installed["installed"]}
+            result = replace(launch, files={name: partial(archive, name) for name in names}).started()
+        return result.with_files(prepared.result().changes())
 
 
-def begun(agent: AgentHandle, plan: Plan, deadline: int = 120) -> Json:
+def begun(agent: AgentHandle, plan: Plan, deadline: int = 120) -> Begun:
     """Begin the commands of the roles of the agent's part of a plan, and wait until each of its containers is ready."""
     engine = agent.connect(Engine)
     return RoleContainers(engine, plan, agent.name).begun(deadline)
 
 
-def limited(agent: AgentHandle, plan: Plan) -> Json:
+def limited(agent: AgentHandle, plan: Plan) -> ContainerChanges:
     """Write the limits of the session into its running containers."""
-    return _launch(agent, plan).limited().to_json()
+    return _launch(agent, plan).limited()
 
 
-def followed(agent: AgentHandle, plan: Plan, bundle: SshFiles) -> Json:
+def followed(agent: AgentHandle, plan: Plan, bundle: SshFiles) -> Followed:
     """Write the files of running containers that name the members of their session, if the members are others now."""
     engine = agent.connect(Engine)
     return MemberFiles(engine, plan, agent.name, bundle).follow(check=agent.check)
 
 
-def refilled(agent: AgentHandle, plan: Plan, bundle: SshFiles, hostnames: Sequence[str]) -> Json:
+def refilled(agent: AgentHandle, plan: Plan, bundle: SshFiles, hostnames: Sequence[str]) -> InstalledFiles:
     """Write all files of the session again into those of these containers that run here, and let sshd read them."""
     engine = agent.connect(Engine)
     return FileInstaller(engine, plan, agent.name, bundle).refill(hostnames, agent.check)
@@ -129,11 +124,11 @@ def stopped(
     agent: AgentHandle,
     plan: Optional[Plan] = None,
     sessions: Sequence[str] = (),
-) -> Json:
+) -> ContainerChanges:
     """Stop the containers of a plan, or of sessions."""
     if plan is not None:
-        return _launch(agent, plan).stopped().to_json()
-    return stop_containers(agent.connect(Engine), sessions, check=agent.check).to_json()
+        return _launch(agent, plan).stopped()
+    return stop_containers(agent.connect(Engine), sessions, check=agent.check)
 
 
 def absent(
@@ -146,30 +141,24 @@ def absent(
     deadline: int = 60,
     over: Sequence[str] = (),
     grace: Optional[Dict[str, int]] = None,
-) -> Json:
+) -> ContainerChanges:
     """Remove the containers of sessions, or of one launch, except the IDs in C(keep); with C(network), their networks, too.
 
     Programs of the sessions in C(over), which have ended before, get no further time, and those of other sessions at most C(grace).
     """
     engine = agent.connect(Engine)
     removal = Removal(engine, sessions, launch, deadline, logs, frozenset(keep), frozenset(over), grace or {})
-    outcome = removal.carry_out(check=agent.check)
-    result = outcome.to_json()
+    result = removal.carry_out(check=agent.check)
     if not agent.check:
         sweep(agent.connect(CommitEngine), sessions=sessions)
-    if outcome.failure is not None:
-        # What an ended session has left fails no command: a warning names it. No logs are read of such a session.
-        return {**result, **({} if logs else {"warnings": [outcome.failure.message]})}
+    if result.failure is not None:
+        return result
     if not network:
-        names = [] if agent.check else fabric.remove_fabric(engine, sessions)
-        return {
-            **result,
-            "actions": [*result["actions"], *({"name": one, "action": _NETWORK_REMOVED} for one in names)],
-        }
+        return result.with_removed(() if agent.check else fabric.remove_fabric(engine, sessions))
     networks, left = without_networks(engine, sessions, deadline, agent.check)
-    removed = [{"name": name, "action": _NETWORK_REMOVED} for name in networks["removed"]]
-    more = {"actions": [*result["actions"], *removed], "left_networks": left, "warnings": networks["warnings"]}
-    return {**join_arguments(result, networks), **more}
+    changed, diff = result.changed or networks.changed, (*result.diff, *networks.diff)
+    result = replace(result, changed=changed, diff=diff, left_networks=tuple(left), warnings=networks.warnings)
+    return result.with_removed(networks.removed)
 
 
 def _launch(agent: AgentHandle, plan: Plan, deadline: int = 60, **settings: Any) -> AgentContainers:

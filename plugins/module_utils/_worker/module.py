@@ -135,15 +135,6 @@ def result_of(work: Work, params: Json, *, check_mode: bool, diff: bool) -> Json
     return {"failed": True, **_measured(begun), **result}
 
 
-def join_arguments(first: Json, second: Json) -> Json:
-    """Two results of one call as one, with the keys of the one that has containers, and both differences in order."""
-    before, after = (
-        result["diff"] if isinstance(result["diff"], list) else [result["diff"]] for result in (first, second)
-    )
-    own = second if "containers" in second else first
-    return {**own, "changed": first["changed"] or second["changed"], "diff": [*before, *after]}
-
-
 def _measured(begun: float) -> Json:
     """Return how long the work took, and its requests to the engine, which the action plugin removes from the result."""
     calls = taken(begun)

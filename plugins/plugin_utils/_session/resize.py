@@ -9,7 +9,7 @@ from typing import Collection, Tuple
 
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.plan import Plan
-from ...module_utils._shared.documents.step_documents import RemovedContainers
+from ...module_utils._shared.documents.step_documents import Change, RemovedContainers
 from ...module_utils._shared.errors import StateError
 from ...module_utils._shared.planning.plan import with_user_environment
 from ...module_utils._shared.planning.request import Request
@@ -87,5 +87,5 @@ def _all_but(plan: Plan, gone: Collection[Tuple[str, str]] = (), agent: str = ""
     return CONTAINERS_ABSENT(sessions=[plan.session.id], keep=keep)
 
 
-def _followed(plan: Plan, own: SessionIdentity, agent: str) -> Call[Json]:
+def _followed(plan: Plan, own: SessionIdentity, agent: str) -> Call[Change]:
     return CONTAINERS_FOLLOWED(plan=plan.part(agent), bundle=own.bundle(agent))

@@ -12,6 +12,7 @@ from ...module_utils._agent.ssh.container_files import ID_CONTAINER
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.documents.plan import Plan
 from ...module_utils._shared.documents.session_json import SessionDocument
+from ...module_utils._shared.documents.step_documents import Change
 from ...module_utils._shared.documents.topology import kept_apps, waves
 from ...module_utils._shared.planning.request import Request
 from ...module_utils._shared.planning.secret_rules import SECRETS
@@ -83,7 +84,7 @@ def _start_in_order(
     for roles in waves(plan.session.roles) or [()]:
         part = plan.of_roles(roles) if roles else plan
 
-        def call(agent: str, part: Plan = part) -> Call[Json]:
+        def call(agent: str, part: Plan = part) -> Call[Change]:
             return CONTAINERS_STARTED(
                 plan=part.part(agent),
                 bundle=own.bundle(agent),

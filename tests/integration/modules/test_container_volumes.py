@@ -18,6 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.cont
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.removal import Removal, remove_volumes
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Mount
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.step_documents import Action
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in
 
@@ -46,13 +47,13 @@ def test_a_volume_that_sessions_share_goes_with_the_last(launcher: Launcher, cli
     first, second = ([launch.plan.session.id] for launch in pair)
     assert client.inspect_volume(name)["Labels"][label.SESSION] == first[0]
     engine = pair[0].engine
-    assert Removal(engine, first, "", 60).carry_out(check=True).left == [name]
+    assert Removal(engine, first, "", 60).carry_out(check=True).left == (name,)
     gone = Removal(engine, first, "", 60).carry_out(check=False)
-    assert (actions(gone), gone.left) == (["removed"], [name])
+    assert (actions(gone), gone.left) == (["removed"], (name,))
     assert client.inspect_container(pair[1].plan.main.name)["State"]["Running"]
     networks.remove_network(engine, first, deadline_in(20), check=False)
     gone = Removal(engine, second, "", 60).carry_out(check=False)
-    assert {"name": name, "action": "volume removed"} in gone.actions
+    assert Action(name, "volume removed") in gone.actions
     assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
     assert not Removal(engine, [*first, *second], "", 60).carry_out(check=False).actions
 

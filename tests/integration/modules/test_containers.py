@@ -21,12 +21,12 @@ def test_created_then_started_then_untouched(launcher: Launcher, client: Any) ->
     launch = launcher(Shape(size=2).plan())
     first = launch.created()
     assert actions(first) == ["created"] * 2
-    assert [one["state"] for one in first.containers] == ["created"] * 2
+    assert [one.state for one in first.containers] == ["created"] * 2
     assert not launch.created().actions
     started = launch.started()
     assert actions(started) == ["started"] * 2
-    assert [one["hostname"] for one in started.containers] == ["main1", "sub1"]
-    assert all(one["state"] == "running" and one["created"] > 0 for one in started.containers)
+    assert [one.hostname for one in started.containers] == ["main1", "sub1"]
+    assert all(one.state == "running" and one.created > 0 for one in started.containers)
     before = [one["Id"] for one in ours(client, launch.plan)]
     assert not launch.created().actions
     assert not launch.started().actions
@@ -127,15 +127,13 @@ def test_repair_of_dead_and_removed(launcher: Launcher, client: Any) -> None:
     client.remove_container(launch.plan.containers[2].name, force=True)
     main = client.inspect_container(launch.plan.containers[0].name)
     again = replace(launch, plan=relaunched(launch.plan))
-    assert [(one["name"], one["action"]) for one in again.created().actions] == [
-        (launch.plan.containers[2].name, "created")
-    ]
+    assert [(one.name, one.action) for one in again.created().actions] == [(launch.plan.containers[2].name, "created")]
     assert len(again.started().actions) == 2
     assert inside(client, launch.plan, 1, "cat /kept") == "kept"
     assert client.inspect_container(launch.plan.containers[0].name)["State"] == main["State"]
     entries = again.started().containers
-    assert [one["address"] for one in entries] == [one.address for one in launch.plan.containers]
-    assert [one["id"] for one in entries] == [one.id for one in launch.plan.containers]
+    assert [one.address for one in entries] == [one.address for one in launch.plan.containers]
+    assert [one.id for one in entries] == [one.id for one in launch.plan.containers]
 
 
 def test_a_stopped_container_joins_a_network_that_was_created_again(launcher: Launcher, client: Any) -> None:
@@ -165,7 +163,7 @@ def test_stopped_and_started_again(launcher: Launcher) -> None:
     create_and_start(launch)
     stopped = launch.stopped()
     assert actions(stopped) == ["stopped"] * 2
-    assert {one["state"] for one in stopped.containers} == {"exited"}
+    assert {one.state for one in stopped.containers} == {"exited"}
     assert not launch.stopped().actions
     assert actions(launch.started()) == ["started"] * 2
 

@@ -17,7 +17,8 @@ from ..._shared.constants import CONFIG_FOLDER
 from ..._shared.documents.condition import limit_faults
 from ..._shared.documents.label_rules import invalid_labels
 from ..._shared.documents.plan import Container, Mount, Plan
-from ..._shared.documents.report import Enforced, EngineLimits
+from ..._shared.documents.report import Enforced, EngineLimits, ObservedContainer
+from ..._shared.documents.step_documents import ContainerChanges
 from ..._shared.errors import ConflictError, EngineError, InputError, StateError, TakenError
 from ..._shared.image_reference import names_of
 from ..._shared.parallel import run_all
@@ -28,7 +29,7 @@ from .data_folders import check_folders_answer, check_mounts_answer, found_folde
 from .device_nodes import amd_gpus, mps_fault
 from .fabric import is_connected
 from .payloads import NO_LIMITS, AgentSettings, container_body, endpoint
-from .removal import GOING, ContainerChanges, remove_orphans, state_of, stop_containers
+from .removal import GOING, ChangeLog, remove_orphans, state_of, stop_containers
 from .reports import claims, engine_name
 from .runtime import find_runtime
 from .secrets import SecretFiles
@@ -65,42 +66,39 @@ class AgentContainers:
         return self.plan.on(self.agent)
 
     def created(self) -> ContainerChanges:
-        listed, outcome = self._look()
+        listed, log = self._look()
         wanted: List[Tuple[Container, Json | None]] = []
         for container in self.mine:
             old = listed.get(container.id)
             action = required_action(container, old, self.plan.session.launch, self.agent)
             if action:
                 wanted.append((container, old))
-                outcome.act(container.name, action, "created")
+                log.act(container.name, action, "created")
         if wanted and not self.check:
             self._check_mps([container for container, _old in wanted])
             self._create_all(wanted)
             listed, _before = self._look()
-        outcome.containers = self._entries(listed)
-        return outcome
+        return log.changes(self._entries(listed))
 
     def started(self) -> ContainerChanges:
         """Start the containers that do not run, and check that they still run a moment later."""
-        listed, outcome = self._look()
+        listed, log = self._look()
         waiting = [container for container in self.mine if self._must_start(container, listed.get(container.id))]
-        self._rename(listed, outcome)
-        self._set_limits(listed, outcome)
+        self._rename(listed, log)
+        self._set_limits(listed, log)
         for container in waiting:
-            outcome.act(container.name, "started", "running")
+            log.act(container.name, "started", "running")
         if waiting and self.plan.session.secrets and self.delivery is None and not self.check:
             raise InputError("secrets", None, "is set by the action plugin; use the module in a task")
         if self.check or not waiting:
-            outcome.containers = self._entries(listed)
-            return outcome
+            return log.changes(self._entries(listed))
         self._check_mps(waiting)
         self._check_volumes()
         pairs = [(container, self._found(container, listed)) for container in waiting]
         parts = (self.engine, self.plan, self.agent, self.files, self.delivery, self.bootstrap_timeout)
         Starting(*parts).carry_out(pairs)
         listed, _before = self._look()
-        outcome.containers = self._entries(listed)
-        return outcome
+        return log.changes(self._entries(listed))
 
     def _must_start(self, container: Container, listed: Json | None) -> bool:
         """Return whether a container is down, lacks its place or its fabric, or waits for secrets after the engine restarted it."""
@@ -111,40 +109,39 @@ class AgentContainers:
         is_kept = bool(self.plan.session.secrets)
         return is_kept and waits_for_secrets(self.engine, listed["Id"], container.id, container.hostname)
 
-    def _rename(self, listed: Dict[str, Json], outcome: ContainerChanges) -> None:
+    def _rename(self, listed: Dict[str, Json], log: ChangeLog) -> None:
         """Give the containers that someone has renamed their names again."""
         for container in self.mine:
             found = listed.get(container.id)
             if found is None or claims(found):
                 continue
-            outcome.act(container.name, "renamed", state_of(found))
+            log.act(container.name, "renamed", state_of(found))
             if not self.check:
                 self.engine.rename(found["Id"], container.name, container.hostname)
                 listed[container.id] = {**found, "Names": ["/" + container.name]}
 
-    def _set_limits(self, listed: Dict[str, Json], outcome: ContainerChanges) -> None:
+    def _set_limits(self, listed: Dict[str, Json], log: ChangeLog) -> None:
         """Give the limits of the plan to the containers that run here with others."""
         running = [one for one in self.mine if state_of(listed.get(one.id)) == "running"]
         found = enforced([listed[one.id]["Id"] for one in running])
         known = [(one, found.get(listed[one.id]["Id"]) or Enforced()) for one in running]
         changed = [one for one, limits in known if limit_faults(self.plan, one, limits)]
         for container in changed:
-            outcome.act(container.name, "updated", "running")
+            log.act(container.name, "updated", "running")
         if not self.check:
             run_all(lambda one: place.set_limits(self.engine, self.plan, one, listed[one.id]), changed)
 
     def stopped(self) -> ContainerChanges:
         """Stop the containers that run: TERM in all at once, KILL after the grace. Their files stay."""
-        listed, outcome = self._look()
-        stop_containers(self.engine, list(listed.values()), outcome, check=self.check)
-        if outcome.actions and not self.check:
+        listed, log = self._look()
+        stop_containers(self.engine, list(listed.values()), log, check=self.check)
+        if log.actions and not self.check:
             listed, _before = self._look()
-        outcome.containers = self._entries(listed)
-        return outcome
+        return log.changes(self._entries(listed))
 
     def limited(self) -> ContainerChanges:
         """Write the session's limits into those of the containers that run and have others."""
-        listed, outcome = self._look()
+        listed, log = self._look()
         check_mounts_answer(list(listed.values()), self.agent)
         wanted = self.plan.session.limits.encode()
 
@@ -157,23 +154,22 @@ class AgentContainers:
         running = [container for container in listed.values() if container["State"] == "running"]
         changed = [one for one, other in zip(running, run_all(differs, running)) if other]
         for container in changed:
-            outcome.act(engine_name(container), "limited", "running")
+            log.act(engine_name(container), "limited", "running")
         if not self.check:
             run_all(write, changed, keep_going=True)
-        outcome.containers = self._entries(listed)
-        return outcome
+        return log.changes(self._entries(listed))
 
-    def _look(self) -> Tuple[Dict[str, Json], ContainerChanges]:
+    def _look(self) -> Tuple[Dict[str, Json], ChangeLog]:
         """The session's containers in the engine, by their ID in the plan; one request."""
         found = self.engine.members(self.plan.session.id)
         listed = {container.id: found[container.id] for container in self.mine if container.id in found}
         before = {container.name: state_of(listed.get(container.id)) for container in self.mine}
-        return listed, ContainerChanges(before=before, after=dict(before))
+        return listed, ChangeLog(before)
 
-    def _entries(self, listed: Dict[str, Json]) -> List[Json]:
+    def _entries(self, listed: Dict[str, Json]) -> List[ObservedContainer]:
         """Report entries in rank order; in check mode, a container that does not exist has the state ``planned``."""
         known = [listed.get(container.id) or self._planned(container) for container in self.mine]
-        return [one.to_json() for one in container_entries(self.engine, known)]
+        return container_entries(self.engine, known)
 
     def _planned(self, container: Container) -> Json:
         place = {self.plan.network.name: endpoint(container)}

@@ -74,13 +74,12 @@ def create_fabric(engine: Engine, plan: Plan, interface: str, *, check: bool) ->
         engine.create_network(name, {"driver": DRIVER, **own, "ipam": ipam})
 
 
-def remove_fabric(engine: Engine, sessions: Sequence[str]) -> List[str]:
+def remove_fabric(engine: Engine, sessions: Sequence[str]) -> Sequence[str]:
     """Remove the networks on the fabric of those sessions that have no container here any more: others wait for the interface."""
     found = [one for one in engine.networks() if one.get("Driver") == DRIVER and session_of(one) in sessions]
     used = {session_of(one) for one in session_containers(engine, sessions)} if found else set()
     idle = [one for one in found if session_of(one) not in used]
-    removed: List[str] = networks_absent(engine, sessions, deadline_in(LEAVING), False, idle)["removed"] if idle else []
-    return removed
+    return networks_absent(engine, sessions, deadline_in(LEAVING), False, idle).removed if idle else ()
 
 
 def is_connected(plan: Plan, listed: Json) -> bool:

@@ -11,6 +11,7 @@ from typing import Collection, List, Sequence, Tuple
 
 from ..._shared.codec import Json
 from ..._shared.documents.plan import Network, Plan
+from ..._shared.documents.step_documents import Difference, NetworkChanges
 from ..._shared.errors import ComputeError, ConflictError, EngineError, StateError, TakenError
 from ..._shared.waiting import deadline_in, retry_until
 from .client import Engine
@@ -26,7 +27,7 @@ LEAVING = 10
 COUNTING = 5
 
 
-def create_network(engine: Engine, plan: Plan, check: bool) -> Json:
+def create_network(engine: Engine, plan: Plan, check: bool) -> NetworkChanges:
     """Create the session's network as in the plan, unless it exists. The network of the agents exists."""
     wanted, is_of_host = shape(plan.network), plan.network.is_of_host
     if plan.network.driver == "overlay" and not _manages(engine):
@@ -41,12 +42,8 @@ def create_network(engine: Engine, plan: Plan, check: bool) -> Json:
     identity = found[0]["Id"] if found else ""
     if not exists and not check:
         identity = engine.create_network(plan.network.name, network_body(plan.network))
-    return {
-        "changed": not exists,
-        "network": {**wanted, "id": identity, "session": plan.session.id},
-        "removed": [],
-        "diff": {"before": wanted if exists else {}, "after": wanted},
-    }
+    diff = Difference(wanted if exists else {}, wanted)
+    return NetworkChanges(not exists, (diff,), {**wanted, "id": identity, "session": plan.session.id})
 
 
 def check_host_ports(engine: Engine, plan: Plan, listening: Collection[int]) -> None:
@@ -64,26 +61,23 @@ def check_host_ports(engine: Engine, plan: Plan, listening: Collection[int]) -> 
 
 def remove_network(
     engine: Engine, sessions: Sequence[str], deadline: float, check: bool, among: Sequence[Json] | None = None
-) -> Json:
+) -> NetworkChanges:
     """Remove the networks of these sessions, or those of them that are ``among`` the engine's networks."""
     if among is None:
         among = engine.networks(sessions[0] if len(sessions) == 1 else "") if sessions else []
     ours = [network for network in among if session_of(network) in sessions]
     removable = _removable(engine, ours)
     staying = [(one["Name"], "" if check else _NetworkRemoval(engine, one, deadline).carry_out()) for one in removable]
-    left = [name for name, reason in staying if reason]
-    names = [network["Name"] for network in removable if network["Name"] not in left]
-    return {
-        "changed": bool(names),
-        "network": {},
-        "removed": names,
-        "left": left,
-        "warnings": [reason for _name, reason in staying if reason],
-        "diff": {"before": {"networks": names}, "after": {"networks": []}},
-    }
+    left = tuple(name for name, reason in staying if reason)
+    names = tuple(name for name, _reason in staying if name not in left)
+    diff = Difference({"networks": names}, {"networks": []})
+    warnings = tuple(reason for _name, reason in staying if reason)
+    return NetworkChanges(bool(names), (diff,), removed=names, left=left, warnings=warnings)
 
 
-def without_networks(engine: Engine, sessions: Sequence[str], seconds: float, check: bool) -> Tuple[Json, List[str]]:
+def without_networks(
+    engine: Engine, sessions: Sequence[str], seconds: float, check: bool
+) -> Tuple[NetworkChanges, List[str]]:
     """Remove the networks of these sessions that are on this engine alone; the result, and the names of those that are left.
 
     An overlay is left to a manager, after the other agents; a worker does not name it, because it cannot remove it. A network that
@@ -95,8 +89,7 @@ def without_networks(engine: Engine, sessions: Sequence[str], seconds: float, ch
     try:
         return remove_network(engine, sessions, deadline_in(min(seconds, LEAVING)), check, own), left
     except ComputeError:
-        none: Json = {"changed": False, "removed": [], "diff": [], "warnings": []}
-        return none, left + [network["Name"] for network in own]
+        return NetworkChanges(warnings=()), left + [network["Name"] for network in own]
 
 
 def is_shared_network(network: Json) -> bool:

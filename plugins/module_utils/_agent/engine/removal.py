@@ -8,13 +8,14 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Collection, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Set, Tuple
+from typing import Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from ..._shared import label
 from ..._shared.codec import Json
 from ..._shared.constants import GRACE, LONGEST_GRACE
+from ..._shared.documents.report import ObservedContainer
 from ..._shared.documents.schema import is_number
-from ..._shared.documents.step_documents import ContainerLog, LogRequest
+from ..._shared.documents.step_documents import Action, ContainerChanges, ContainerLog, Difference, LogRequest
 from ..._shared.errors import ComputeError, ConflictError, StateError
 from ..._shared.parallel import Outcome, map_bounded, run_all, values_of
 from ..._shared.waiting import deadline_in, wait_until
@@ -34,34 +35,31 @@ _MOST_AT_ONCE = 64
 NO_LIMIT: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass
-class ContainerChanges:
-    """The changes that were made, or that check mode would make, and the containers that remain."""
+class ChangeLog:
+    """The changes of containers that are made, or that check mode would make. ``states`` are those before."""
 
-    containers: List[Json] = field(default_factory=list)
-    actions: List[Dict[str, str]] = field(default_factory=list)
-    before: Dict[str, str] = field(default_factory=dict)
-    after: Dict[str, str] = field(default_factory=dict)
-    left: List[str] = field(default_factory=list)
-    logs: List[ContainerLog] | None = None
-    # What has stayed, and why. The rest of the outcome is kept with it.
-    failure: ComputeError | None = None
+    def __init__(self, states: Mapping[str, str]) -> None:
+        self.before, self.after = dict(states), dict(states)
+        self.actions: List[Action] = []
 
     def act(self, name: str, action: str, state: str) -> None:
-        self.actions.append({"name": name, "action": action})
+        self.actions.append(Action(name, action))
         self.after[name] = state
 
-    def to_json(self) -> Json:
-        return {
-            "changed": bool(self.actions),
-            "containers": self.containers,
-            "changed_names": list(dict.fromkeys(action["name"] for action in self.actions)),
-            "actions": self.actions,
-            "left": self.left,
-            **({} if self.logs is None else {"logs": [log.to_json() for log in self.logs]}),
-            "diff": {"before": {"containers": self.before}, "after": {"containers": self.after}},
-            **({} if self.failure is None else {"failure": self.failure.failure.to_json()}),
-        }
+    def changes(self, containers: Iterable[ObservedContainer] = (), **more: Any) -> ContainerChanges:
+        names = tuple(dict.fromkeys(action.name for action in self.actions))
+        diff = Difference({"containers": self.before}, {"containers": self.after})
+        return ContainerChanges(bool(names), (diff,), tuple(containers), names, tuple(self.actions), **more)
+
+
+@dataclass(frozen=True)
+class _Removed:
+    """What a removal has left: containers, volumes that others mount now, and the first failure. ``logs`` if they were read."""
+
+    staying: Sequence[Json] = ()
+    mounted: Sequence[str] = ()
+    logs: Sequence[ContainerLog] | None = None
+    failure: ComputeError | None = None
 
 
 # The end of programs: PID 1 (roles/image/files/life.sh) passes TERM to each and exits when all have ended, or after the grace.
@@ -212,6 +210,10 @@ def state_of(listed: Json | None) -> str:
     return str(listed["State"]) if listed else "absent"
 
 
+def states_of(listed: Iterable[Json]) -> Dict[str, str]:
+    return {engine_name(container): state_of(container) for container in listed}
+
+
 @dataclass(frozen=True)
 class Removal:
     """Removes the containers of these sessions, or of one launch; and volumes with the last container that mounts them.
@@ -232,29 +234,31 @@ class Removal:
     most: Mapping[str, int] = field(default_factory=dict)
 
     def carry_out(self, *, check: bool) -> ContainerChanges:
-        outcome = ContainerChanges()
         everything = session_containers(self.engine, self.sessions) if self.sessions else []
         listed = [item for item in everything if self._goes(item)]
-        volumes: List[str] = []
-        if self.sessions and len(listed) == len(everything):
-            volumes, outcome.left = ended_volumes(self.engine, self.sessions, listed)
-        staying = [] if check else self._remove(listed, volumes, outcome)
+        goes_whole = self.sessions and len(listed) == len(everything)
+        volumes, left = ended_volumes(self.engine, self.sessions, listed) if goes_whole else ([], [])
+        done = _Removed() if check else self._remove(listed, volumes)
+        left = [*left, *done.mounted]
+        log = ChangeLog(states_of(listed))
         for container in listed:
-            outcome.before[engine_name(container)] = outcome.after[engine_name(container)] = state_of(container)
-            if container not in staying:
-                outcome.act(engine_name(container), "removed", "absent")
-        for name in volumes if outcome.failure is None else ():
-            if name not in outcome.left:
-                outcome.act(name, "volume removed", "absent")
-        return outcome
+            if container not in done.staying:
+                log.act(engine_name(container), "removed", "absent")
+        for name in volumes if done.failure is None else ():
+            if name not in left:
+                log.act(name, "volume removed", "absent")
+        failure = done.failure.failure if done.failure else None
+        # What an ended session has left fails no command: a warning names it. No logs are read of such a session.
+        warnings = (failure.message,) if failure and self.logs is None else None
+        return log.changes(left=tuple(left), logs=done.logs, failure=failure and failure.to_json(), warnings=warnings)
 
     def _goes(self, listed: Json) -> bool:
         if self.keep and (is_relay(listed) or listed["Labels"].get(label.CONTAINER) in self.keep):
             return False
         return not self.launch or bool(listed["Labels"].get(label.LAUNCH) == self.launch)
 
-    def _remove(self, listed: Sequence[Json], volumes: Sequence[str], outcome: ContainerChanges) -> List[Json]:
-        """Remove what can be removed, and return the containers that stay. Neither logs nor other containers wait for these."""
+    def _remove(self, listed: Sequence[Json], volumes: Sequence[str]) -> _Removed:
+        """Remove what can be removed. Neither logs nor other containers wait for containers that stay."""
         silent, hasty = silent_folders(listed), self.engine.hasty(_HASTE)
         engine = hasty if silent else self.engine
         over = [container for container in listed if session_of(container) in self.over]
@@ -262,41 +266,37 @@ class Removal:
         running, hung = end_programs(engine, [container for container in listed if container not in over], self.most)
         hung += [outcome.item for outcome in killed if isinstance(outcome.error, LateError)]
         killed += kill_all(hasty, running if silent or self.logs is not None else ())
-        if self.logs is not None:
-            outcome.logs = read_logs(engine, self.logs, {container["Id"] for container in hung})
+        logs = None if self.logs is None else read_logs(engine, self.logs, {container["Id"] for container in hung})
         unended = [outcome.item for outcome in killed if outcome.error and folders_of(outcome.item) & silent]
         others = {container["Id"] for container in (*unended, *hung)}
         deadline = deadline_in(self.seconds)
         # The engine may only have been busy.
         asked = map_bounded(lambda one: _remove_one(hasty, one, deadline), hung, _MOST_AT_ONCE, keep_going=True)
         unended += [outcome.item for outcome in asked if isinstance(outcome.error, LateError)]
-        if unended:
-            outcome.failure = _unended(unended, silent, self.engine.agent)
+        failure: ComputeError | None = _unended(unended, silent, self.engine.agent) if unended else None
+        still_mounted: List[str] = []
         try:
             remove_containers(engine, [one for one in listed if one["Id"] not in others], deadline)
             values_of([one for one in asked if not isinstance(one.error, LateError)])
-            outcome.left = outcome.left + remove_volumes(engine, () if unended else volumes, deadline)
+            still_mounted = remove_volumes(engine, () if unended else volumes, deadline)
         except ComputeError as error:
-            outcome.failure = outcome.failure or error
-        if outcome.failure is None:
-            return []
-        staying = {container["Id"] for container in session_containers(engine, self.sessions)}
-        return [container for container in listed if container["Id"] in staying]
+            failure = failure or error
+        alive = {one["Id"] for one in session_containers(engine, self.sessions)} if failure else set()
+        return _Removed([one for one in listed if one["Id"] in alive], still_mounted, logs, failure)
 
 
 def stopped(engine: Engine, sessions: Sequence[str], *, check: bool) -> ContainerChanges:
     listed = session_containers(engine, sessions) if sessions else []
-    states = {engine_name(container): state_of(container) for container in listed}
-    outcome = ContainerChanges(before=states, after=dict(states))
-    stop_containers(engine, listed, outcome, check=check)
-    return outcome
+    log = ChangeLog(states_of(listed))
+    stop_containers(engine, listed, log, check=check)
+    return log.changes()
 
 
-def stop_containers(engine: Engine, listed: Sequence[Json], outcome: ContainerChanges, *, check: bool) -> None:
-    """Stop those of the containers that run, and note it in the outcome."""
+def stop_containers(engine: Engine, listed: Sequence[Json], log: ChangeLog, *, check: bool) -> None:
+    """Stop those of the containers that run, and note it."""
     running = active(listed)
     for container in running:
-        outcome.act(engine_name(container), "stopped", "exited")
+        log.act(engine_name(container), "stopped", "exited")
     if not check:
         left, hung = end_programs(engine, running)
         killed = kill_all(engine, [*left, *hung])

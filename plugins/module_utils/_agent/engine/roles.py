@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Callable, List, Tuple
 
-from ..._shared.codec import Json
 from ..._shared.constants import RUNTIME_PATH
 from ..._shared.documents.plan import Container, Plan, Role
+from ..._shared.documents.step_documents import Begun
 from ..._shared.errors import ConflictError, EngineError, NotFoundError
 from ..._shared.names import run_folder
 from ..._shared.parallel import run_all
@@ -41,7 +41,7 @@ class RoleContainers:
     plan: Plan
     agent: str
 
-    def begun(self, seconds: float) -> Json:
+    def begun(self, seconds: float) -> Begun:
         members = self._members()
         check_mounts_answer(list(self.engine.members(self.plan.session.id).values()), self.agent)
         with_command = [member for member in members if member[1].command]
@@ -50,8 +50,8 @@ class RoleContainers:
         run_all(self._begin, with_command)
         with_sign = [(member, member[1].ready) for member in members if member[1].ready]
         self._wait(with_sign, seconds, self._must_not_have_failed)
-        names = [container.hostname for container, _role, _identity in with_command]
-        return {"changed": bool(names), "begun": names}
+        names = tuple(container.hostname for container, _role, _identity in with_command)
+        return Begun(bool(names), names)
 
     def _begin(self, member: Member) -> None:
         """Let PID 1 run the command of the role. One that has run, or runs, is left alone."""

@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 from ..._shared.codec import Json
 from ..._shared.constants import RUNTIME_PATH
 from ..._shared.documents.plan import Container, Plan, Session
+from ..._shared.documents.step_documents import Difference, InstalledFiles
 from ..._shared.errors import ConflictError, InputError, StateError
 from ..._shared.names import installed_mark
 from ..._shared.parallel import run_all
@@ -60,15 +61,14 @@ class Installation:
     files: Mapping[str, Sequence[Entry]]
     names: Sequence[str]
 
-    def to_json(self) -> Json:
+    def changes(self) -> InstalledFiles:
         """The files without their content, with equal lists of files shown once."""
         listings: Dict[str, List[str]] = {}
         for name in self.names:
             listing = described(self.files[name]) if name in self.files else _UNKNOWN
             listings.setdefault(listing, []).append(name)
         after = "".join(f"{', '.join(names)}:\n{listing}" for listing, names in listings.items())
-        diff = {"before": "", "after": after, "before_header": "containers", "after_header": "containers"}
-        return {"changed": bool(self.names), "installed": list(self.names), "diff": diff}
+        return InstalledFiles(bool(self.names), (Difference("", after, "containers"),), tuple(self.names))
 
     def archive(self, hostname: str, folders: Sequence[str]) -> bytes:
         """The archive that PID 1 of a container unpacks at its root. ``folders`` are those that it can write to, if not all."""
@@ -84,7 +84,7 @@ class FileInstaller:
     agent: str
     bundle: SshFiles
 
-    def install(self, names: Sequence[str], check: bool) -> Json:
+    def install(self, names: Sequence[str], check: bool) -> InstalledFiles:
         """Install files into these containers; without names, into all that have never been started."""
         live = self.engine.members(self.plan.session.id)
         self._refuse_stranger(live)
@@ -96,9 +96,9 @@ class FileInstaller:
         made = self.installation(targets, absent)
         if not check:
             self._put(targets, made)
-        return made.to_json()
+        return made.changes()
 
-    def refill(self, names: Sequence[str], check: bool) -> Json:
+    def refill(self, names: Sequence[str], check: bool) -> InstalledFiles:
         """Write the files again into those of these containers that run here: someone has removed or changed some of them."""
         live = self.engine.members(self.plan.session.id)
         self._refuse_stranger(live)
@@ -109,7 +109,7 @@ class FileInstaller:
         if not check:
             self._put(targets, made)
             run_all(lambda one: self.engine.execute(one.engine_id, _READ_AGAIN, one.container.hostname), targets)
-        return made.to_json()
+        return made.changes()
 
     def lacking(self) -> Tuple[List[Target], List[str]]:
         """The containers without files: never started, or PID 1 did not get them. And the names of those that do not exist."""

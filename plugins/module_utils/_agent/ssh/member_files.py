@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Dict, List
 
 from ..._shared import label
-from ..._shared.codec import Json
 from ..._shared.constants import CONFIG_FOLDER, RUNTIME_PATH
 from ..._shared.documents.plan import Container, Plan
+from ..._shared.documents.step_documents import Followed
 from ..._shared.names import refers_to_itself
 from ..._shared.parallel import run_all
 from ..._shared.paths import covers
@@ -75,7 +75,7 @@ class MemberFiles:
     agent: str
     bundle: SshFiles
 
-    def follow(self, *, check: bool) -> Json:
+    def follow(self, *, check: bool) -> Followed:
         """Write the files of containers that name other members. The containers of this launch have been made with these members."""
         launch, live = self.plan.session.launch, self.engine.members(self.plan.session.id)
         former = {key: one for key, one in live.items() if one["Labels"].get(label.LAUNCH) != launch}
@@ -85,7 +85,7 @@ class MemberFiles:
         stale = [(container, archive) for container, archive in zip(running, archives) if archive]
         if not check:
             run_all(lambda pair: self._write(*pair, up[pair[0].id]), stale)
-        return {"changed": bool(stale), "followed": [container.hostname for container, _archive in stale]}
+        return Followed(bool(stale), tuple(container.hostname for container, _archive in stale))
 
     def _archive(self, container: Container, identity: str) -> bytes:
         """The archive for a container; empty if its files name these members already."""

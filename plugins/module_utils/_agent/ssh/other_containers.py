@@ -16,7 +16,7 @@ from ..._shared import label
 from ..._shared.codec import Json, digest
 from ..._shared.constants import CONFIG_FOLDER, DEFAULT_PATH, RUNTIME_PATH, SEARCH_PATH
 from ..._shared.documents.plan import Container, Mount, Plan, Resources, Session
-from ..._shared.documents.step_documents import RunningContainer
+from ..._shared.documents.step_documents import Difference, InstalledFiles, RunningContainer
 from ..._shared.errors import EngineError, StateError
 from ..._shared.parallel import run_all
 from ..engine.archives import Entry, pack_archive
@@ -96,16 +96,14 @@ class MissingParts:
     def lacks_server(self) -> bool:
         return bool(self.entries) or not self.is_served
 
-    def diffs(self) -> List[Json]:
+    def diffs(self) -> List[Difference]:
         """The files without their content, and the change of ``/etc/hosts``."""
         found = []
         if self.lacks_server:
             after = described(self.entries) + f"    {self.server.program} on port {self.server.port}\n"
-            found.append({"before": "", "after": after, "before_header": self.hostname, "after_header": self.hostname})
+            found.append(Difference("", after, self.hostname))
         if self.lacks_names:
-            header = f"{self.hostname}:{_HOSTS}"
-            before, after = self.hosts
-            found.append({"before": before, "after": after, "before_header": header, "after_header": header})
+            found.append(Difference(*self.hosts, f"{self.hostname}:{_HOSTS}"))
         return found
 
 
@@ -145,16 +143,13 @@ class SetInstaller:
     bundle: SshFiles
     port: int
 
-    def install(self, *, check: bool) -> Json:
+    def install(self, *, check: bool) -> InstalledFiles:
         lacks = run_all(self._lack, self.plan.on(self.agent))
         changed = [lack for lack in lacks if lack.lacks_server or lack.lacks_names]
         if not check:
             run_all(self._supply, changed)
-        return {
-            "changed": bool(changed),
-            "installed": [lack.hostname for lack in changed],
-            "diff": [diff for lack in changed for diff in lack.diffs()],
-        }
+        diffs = tuple(diff for lack in changed for diff in lack.diffs())
+        return InstalledFiles(bool(changed), diffs, tuple(lack.hostname for lack in changed))
 
     def _lack(self, container: Container) -> MissingParts:
         seen: Any = self.engine.inspect(container.id, container.hostname) or {}

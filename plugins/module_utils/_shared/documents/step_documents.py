@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Mapping, Optional, Tuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Iterable, Mapping, Optional, Tuple
 
 from ..codec import Document
 from ..errors import Failure
 from .plan import Resources
+from .report import ObservedContainer
 from .schema import (
     RESOURCES,
     SHORT_NAME,
@@ -98,6 +99,95 @@ class RemovedContainers(Change):
     left_networks: Tuple[str, ...] = ruled([a_line], ())
     logs: Tuple[ContainerLog, ...] = ruled([rules_of(ContainerLog)], ())
     failure: Optional[Failure] = ruled(or_none({"code": a_text, "message": a_text, "where": a_text}), None)
+
+
+@dataclass(frozen=True)
+class Difference(Document):
+    """Show what was there and what is there now, as Ansible shows it: texts, or mappings. A ``header`` stands above both."""
+
+    before: Any
+    after: Any
+    header: str = ""
+
+    @property
+    def written(self) -> Mapping[str, Any]:
+        headers = {"before_header": self.header, "after_header": self.header} if self.header else {}
+        return {"before": self.before, "after": self.after, **headers}
+
+
+@dataclass(frozen=True)
+class Action(Document):
+    """A change of a container, volume or network, which has this name in the engine."""
+
+    name: str
+    action: str
+
+
+@dataclass(frozen=True)
+class Changes(Change):
+    """The result of a module that shows its changes. What is None is no part of it."""
+
+    diff: Tuple[Difference, ...] = ()
+
+    @property
+    def written(self) -> Mapping[str, Any]:
+        diff = self.diff[0] if len(self.diff) == 1 else self.diff
+        return {name: value for name, value in {**vars(self), "diff": diff}.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Begun(Change):
+    """The containers in which the command of a role has begun."""
+
+    begun: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Followed(Change):
+    """The running containers whose files name other members now."""
+
+    followed: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class InstalledFiles(Changes):
+    """The installation of SSH in the containers with these hostnames."""
+
+    installed: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NetworkChanges(Changes):
+    """The creation or removal of networks. ``left`` are those that the engine keeps, for the reasons in ``warnings``."""
+
+    network: Mapping[str, Any] = field(default_factory=dict)
+    removed: Tuple[str, ...] = ()
+    left: Optional[Tuple[str, ...]] = None
+    warnings: Optional[Tuple[str, ...]] = None
+
+
+@dataclass(frozen=True)
+class ContainerChanges(Changes):
+    """Changes of containers with their volumes and networks, and the containers that remain. ``failure`` says what has stayed."""
+
+    containers: Tuple[ObservedContainer, ...] = ()
+    changed_names: Tuple[str, ...] = ()
+    actions: Tuple[Action, ...] = ()
+    left: Tuple[str, ...] = ()
+    logs: Optional[Tuple[ContainerLog, ...]] = None
+    failure: Optional[Mapping[str, str]] = None
+    installed: Optional[Tuple[str, ...]] = None
+    network: Optional[Mapping[str, Any]] = None
+    network_duration: Optional[float] = None
+    left_networks: Optional[Tuple[str, ...]] = None
+    warnings: Optional[Tuple[str, ...]] = None
+
+    def with_files(self, files: InstalledFiles) -> ContainerChanges:
+        changed, diff = self.changed or files.changed, (*self.diff, *files.diff)
+        return replace(self, changed=changed, diff=diff, installed=files.installed)
+
+    def with_removed(self, networks: Iterable[str]) -> ContainerChanges:
+        return replace(self, actions=(*self.actions, *(Action(name, "network removed") for name in networks)))
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.cont
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.payloads import AgentSettings
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Mount
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.step_documents import Action
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import (
     ConflictError,
     EngineError,
@@ -119,7 +120,7 @@ def launched(engine: Counting, bootstrap: str = "") -> AgentContainers:
 def test_containers_that_run_are_told_by_the_list_alone(bootstrap: str, paths: int) -> None:
     engine = Counting()
     outcome = launched(engine, bootstrap).started()
-    assert [one["state"] for one in outcome.containers] == ["running"] * 3
+    assert [one.state for one in outcome.containers] == ["running"] * 3
     assert (engine.asked["start"], engine.asked["inspect"], engine.asked["path"]) == (3, 0, paths)
 
 
@@ -129,8 +130,8 @@ def test_a_container_that_was_renamed_gets_its_name_again(state: str) -> None:
     engine.states = dict.fromkeys(engine.states, state)
     engine.names = {PLAN.main.id: "mine"}
     outcome = launched(engine).started()
-    assert {"name": PLAN.main.name, "action": "renamed"} in outcome.actions
-    assert (engine.names, outcome.containers[0]["engine_name"]) == ({PLAN.main.id: PLAN.main.name}, PLAN.main.name)
+    assert Action(PLAN.main.name, "renamed") in outcome.actions
+    assert (engine.names, outcome.containers[0].engine_name) == ({PLAN.main.id: PLAN.main.name}, PLAN.main.name)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine import removal
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import LateError
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.removal import (
-    ContainerChanges,
+    ChangeLog,
     Removal,
     end_programs,
     grace_of,
@@ -98,7 +98,7 @@ def test_a_container_that_does_not_end_after_a_late_answer_hangs(monkeypatch: py
 def test_a_stop_names_a_container_that_hangs_and_kills_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(removal, "STOP_MARGIN", 0)
     own = {label.GRACE: "0"}
-    engine, outcome = FakeEngine([listed("a", **own), listed("hung", **own)], ("a", "hung")), ContainerChanges()
+    engine, outcome = FakeEngine([listed("a", **own), listed("hung", **own)], ("a", "hung")), ChangeLog({})
     with pytest.raises(StateError, match="hung: on agent1 the container hangs, and the engine"):
         stop_containers(engine, engine.held, outcome, check=False)  # type: ignore[arg-type]
     assert sorted(engine.requests[-2:]) == ["KILL a", "KILL hung"]

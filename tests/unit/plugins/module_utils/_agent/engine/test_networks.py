@@ -86,26 +86,26 @@ def test_a_port_that_something_else_has_taken_is_refused_before_a_container_exis
 def test_the_network_of_the_hosts_is_not_made() -> None:
     made = plan(request(network="host"), "a", hosts={"a": ("192.0.2.5", "ens1")})
     result = networks.create_network(Listening(), made, False)  # type: ignore[arg-type]
-    assert (result["changed"], result["network"]["driver"]) == (False, "host")
+    assert (result.changed, result.network["driver"]) == (False, "host")
 
 
 def test_a_refusal_for_a_moment_is_waited_for() -> None:
     result = removed(RefusingEngine(refusals=2), 20)
-    assert (result["removed"], result["left"], result["warnings"]) == (["train"], [], [])
+    assert (result.removed, result.left, result.warnings) == (("train",), (), ())
 
 
 def test_a_network_without_containers_that_the_engine_keeps_fails_no_end() -> None:
     engine = RefusingEngine(refusals=10**6)
     result = removed(engine, 3600)
-    assert (result["changed"], result["removed"], result["left"]) == (False, [], ["train"])
-    [warning] = result["warnings"]
+    assert (result.changed, result.removed, result.left) == (False, (), ("train",))
+    [warning] = result.warnings
     assert warning.startswith("agent1: the engine keeps network train, on which it lists no container")
     assert engine.tries < 20
 
 
 def test_the_time_begins_when_the_last_container_has_left() -> None:
     result = removed(RefusingEngine(refusals=6, leaves=5), 20)
-    assert result["removed"] == ["train"]
+    assert result.removed == ("train",)
 
 
 def test_a_network_with_a_container_is_an_error() -> None:
@@ -122,7 +122,7 @@ def test_a_network_that_the_swarm_keeps_for_an_agent_out_of_reach_is_named() -> 
     """The agents answer the controller, but not each other."""
     engine = RefusingEngine(10**6, scope="swarm", refusal="network n1 is in use by task t1")
     result = removed(engine, 0.5)
-    assert (result["left"], result["removed"]) == (["train"], [])
-    [warning] = result["warnings"]
+    assert (result.left, result.removed) == (("train",), ())
+    [warning] = result.warnings
     assert warning.startswith("Network train stays: the Swarm counts a container of an agent on it")
     assert "check_agents.yml" in warning

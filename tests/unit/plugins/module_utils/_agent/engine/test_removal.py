@@ -21,6 +21,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.remo
     sort_volumes,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.step_documents import Action
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ConflictError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in
 
@@ -117,4 +118,4 @@ def test_a_renamed_container_goes_with_its_session(
     engine = Listing(listed, hostname)
     outcome = Removal(engine, [made.session.id], "", 1).carry_out(check=False)
     assert engine.removed == (["0123456789abcdef"] if is_removed else [])
-    assert outcome.actions == ([{"name": "somebody-renamed-me", "action": "removed"}] if is_removed else [])
+    assert outcome.actions == ((Action("somebody-renamed-me", "removed"),) if is_removed else ())

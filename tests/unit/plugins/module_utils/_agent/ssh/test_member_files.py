@@ -22,6 +22,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.constants 
     MPI_HOSTFILE,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.step_documents import Followed
 
 ENGINES = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 THREE = plan(request(cluster_size=3), "aaa")
@@ -88,7 +89,7 @@ def follow(made: Plan, engine: Any) -> Any:
 def test_only_containers_of_former_launches_are_looked_at() -> None:
     """The others have been made with all members."""
     engine = Engine(THREE, "main1")
-    assert follow(THREE, engine) == {"changed": True, "followed": ["main1"]}
+    assert follow(THREE, engine) == Followed(changed=True, followed=("main1",))
     assert engine.read == {"main1"}
 
 
