@@ -66,8 +66,8 @@ def test_the_mtu_is_the_plans(client: Any, plan: Plan) -> None:
 
 def test_drift_is_refused(plan: Plan) -> None:
     run_module("network", plan=plan.to_json())
-    other = replace(plan, network=replace(plan.network, subnet="10.213.79.0/24"))
-    result = run_module("network", plan=other.to_json())
+    wider = replace(plan, network=replace(plan.network, subnet="10.213.78.0/23"))
+    result = run_module("network", plan=wider.to_json())
     assert result["failure"]["code"] == "state"
     assert "has another subnet than the plan" in result["msg"]
 
