@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from .._agent.engine.batch import Batch
 from .._agent.engine.client import Engine
-from .._shared.codec import Json
+from .._shared.documents.container_view import BatchStatus
 from .._shared.documents.plan import Plan
+from .._shared.documents.step_documents import StartedCommand
 from .step import AgentHandle
 
 
-def start(agent: AgentHandle, plan: Plan, again: bool = False) -> Json:
-    """Start the command, unless it has been started; C(state) and C(exit_code) of it. With C(again), also if it has ended."""
+def start(agent: AgentHandle, plan: Plan, again: bool = False) -> StartedCommand:
+    """Start the command, unless it has been started. With C(again), also if it has ended."""
     return _batch(agent, plan).start(check=agent.check, again=again)
 
 
-def wait(agent: AgentHandle, plan: Plan, seconds: float = 0) -> Json:
-    """The command's C(state) and C(exit_code) when it has ended, or after so many seconds."""
+def wait(agent: AgentHandle, plan: Plan, seconds: float = 0) -> BatchStatus:
+    """The state of the command when it has ended, or after so many seconds."""
     return _batch(agent, plan).wait(seconds)
 
 

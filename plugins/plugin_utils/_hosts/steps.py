@@ -22,6 +22,7 @@ from ...module_utils._shared.documents.step_documents import (
     Logs,
     RemovedContainers,
     RemovedNetworks,
+    StartedCommand,
 )
 from .call import Step, as_sent
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 APPS_READY = Step(lambda: apps.ready)
 APPS_CHANGE = Step(lambda: apps.change)
-BATCH_START = Step(lambda: batch.start)
+BATCH_START = Step(lambda: batch.start, validation.answer(StartedCommand))
 BATCH_WAIT = Step(lambda: batch.wait, validation.answer(BatchStatus))
 CONTAINERS_CREATED = Step(lambda: containers.created, validation.answer(CreatedContainers))
 CONTAINERS_STARTED = Step(lambda: containers.started, validation.answer(Change))

@@ -26,7 +26,7 @@ def run_command(play: Play, plan: Plan, *, waits: bool, again: bool) -> BatchRes
         begun = play.on(main, BATCH_START(plan=plan.part(main), again=again))
         if not waits:
             return BatchResult()
-        result = _Rounds(play, plan, GrowingLog(str(begun.get("since") or ""))).wait_for_result()
+        result = _Rounds(play, plan, GrowingLog(begun.since)).wait_for_result()
     recorded = record_result(play, plan.session.id, result.result, result.reason)
     # PID 1 has ended the session, and another command has recorded its result and removed main1 before this one looked.
     if recorded.state in ENDED and recorded.result:

@@ -115,7 +115,7 @@ def test_a_container_that_is_paused_is_reported_named_and_ended(
     plan, engine = launch.plan, Engine(engine_host, 60, AGENT)
     for container in plan.containers:
         client.pause(container.name)
-    assert Batch(engine, plan, AGENT).wait(0)["exit_code"] is None
+    assert Batch(engine, plan, AGENT).wait(0).exit_code is None
     found = states(plan)["sub1"]
     assert (found["state"], found["batch"]["exit_code"]) == ("paused", None)
     assert found["batch"]["reason"].endswith(" before exec; run `docker unpause` there, and this again.")

@@ -16,8 +16,10 @@ from typing import Callable, Dict, Sequence, Tuple
 
 from ..._shared.codec import Json
 from ..._shared.constants import CONFIG_FOLDER
+from ..._shared.documents.container_view import BatchStatus, ContainerView
 from ..._shared.documents.plan import Container, Plan
 from ..._shared.documents.report import BatchState
+from ..._shared.documents.step_documents import StartedCommand
 from ..._shared.documents.topology import timeout_text
 from ..._shared.errors import ConflictError, EngineError, NotFoundError, StateError
 from ..._shared.names import run_folder
@@ -74,7 +76,7 @@ class Batch:
     plan: Plan
     agent: str
 
-    def start(self, *, check: bool, again: bool = False) -> Json:
+    def start(self, *, check: bool, again: bool = False) -> StartedCommand:
         """Start the command: PID 1 of main1 waits for the file ``go``, and removes it at each start of the container.
 
         So a repair starts a command again that ended with main1, and never a command that has an exit code. If the plan has another
@@ -83,9 +85,9 @@ class Batch:
         check_mounts_answer(self.engine.members(self.plan.session.id).values(), self.agent)
         main = self._main()["Id"]
         status = self.status()
-        is_next = self._is_next(main) or (again and status["exit_code"] is not None)
-        must_start = is_next or not status["begun"]
-        if is_next and status["begun"] and status["exit_code"] is None:
+        is_next = self._is_next(main) or (again and status.has_ended)
+        must_start = is_next or not status.begun
+        if is_next and status.begun and not status.has_ended:
             message = "session_command: the former command still runs in main1 on %s; wait for its end."
             raise StateError(message % self.agent, self.agent)
         since = ""
@@ -94,8 +96,8 @@ class Batch:
                 since = _engine_time()
                 self._put_next(main)
             self.engine.put_file(main, self._folder + "/go", b"", "main1")
-            status = self._taken(main)
-        return {"changed": must_start, **status, "begun": True, "since": since}
+            self._must_be_taken(main)
+        return StartedCommand(must_start, since)
 
     def _is_next(self, main: str) -> bool:
         """Return whether main1 has another command than the plan, or another timeout for it."""
@@ -110,20 +112,19 @@ class Batch:
             self.engine.put_file(main, f"{self._folder}/next_{name}", text, "main1")
         self.engine.put_file(main, self._folder + "/next", b"", "main1")
 
-    def _taken(self, main: str) -> Json:
-        """The status once PID 1 has the command of the plan, so that an exit code is never that of the former."""
+    def _must_be_taken(self, main: str) -> None:
+        """Wait until PID 1 has the command of the plan, so that an exit code is never that of the former."""
         is_taken = wait_until(
             lambda: not self.engine.has_path(main, self._folder + "/next", "main1"),
             deadline_in(_LONGEST_TAKE),
             _FIRST_PAUSE,
         )
-        if is_taken:
-            return self.status()
-        message = (
-            "main1: on %s PID 1 has not taken another command within %d s, because it is busy or older than this command; run this "
-            "again, or end the session and launch it again."
-        )
-        raise EngineError(message % (self.agent, _LONGEST_TAKE), self.agent)
+        if not is_taken:
+            message = (
+                "main1: on %s PID 1 has not taken another command within %d s, because it is busy or older than this command; run "
+                "this again, or end the session and launch it again."
+            )
+            raise EngineError(message % (self.agent, _LONGEST_TAKE), self.agent)
 
     def _files(self) -> Dict[str, bytes]:
         session = self.plan.session
@@ -136,33 +137,31 @@ class Batch:
     def _folder(self) -> str:
         return run_folder(self.plan.session.id)
 
-    def wait(self, seconds: float) -> Json:
+    def wait(self, seconds: float) -> BatchStatus:
         """The status once the command has ended or a container of this agent has died, at the latest after ``seconds``."""
         check_mounts_answer(self.engine.members(self.plan.session.id).values(), self.agent)
-        status: Json = {}
+        status = BatchStatus()
 
         def has_ended() -> bool:
-            status.update(self.status())
-            return status["exit_code"] is not None or bool(status["dead"]) or not status["begun"]
+            nonlocal status
+            status = self.status()
+            return status.has_ended or bool(status.dead) or not status.begun
 
         wait_until(has_ended, deadline_in(seconds), _FIRST_PAUSE, growth=1.2)
-        return {"changed": False, **status}
+        return status
 
-    def status(self) -> Json:
-        """``exit_code`` (None while it runs, and without main1), ``oom_killed``, ``reason``, ``begun``, and ``dead`` containers here.
-
-        ``begun`` is false if main1 was started after the command: the command has ended with the earlier run of main1.
-        """
+    def status(self) -> BatchStatus:
+        """Return the state of the command, which runs as far as is known without main1, and the containers here that do not run."""
         listed = self.engine.members(self.plan.session.id)
         here = self.plan.on(self.agent)
         stopped = [one for one in here if (listed.get(one.id) or {}).get("State") not in ACTIVE]
-        dead = [_death(self.engine, container, listed.get(container.id)) for container in stopped]
+        dead = tuple(_death(self.engine, container, listed.get(container.id)) for container in stopped)
         main = listed.get(self.plan.session.id)
         state = parse_exit(None)
         if main is not None:
             with suppress(ConflictError):  # main1 is paused
                 state = read_state(self.engine, main["Id"], self.plan.session.id)
-        return {**state.to_json(), "dead": dead}
+        return BatchStatus(**vars(state), dead=dead)
 
     def _main(self) -> Json:
         main = self.engine.members(self.plan.session.id).get(self.plan.session.id)
@@ -203,12 +202,12 @@ def parse_exit(text: bytes | None) -> BatchState:
     return BatchState(int(ended.group(1)), bool(ended.group(2)))
 
 
-def _death(engine: Engine, container: Container, listed: Json | None) -> Json:
+def _death(engine: Engine, container: Container, listed: Json | None) -> ContainerView:
     state = ((engine.inspect(listed["Id"], container.hostname) if listed else None) or {}).get("State") or {}
-    return {
-        "hostname": container.hostname,
-        "agent": container.agent,
-        "state": str(state.get("Status", "missing")),
-        "exit_code": state.get("ExitCode"),
-        "oom_killed": bool(state.get("OOMKilled")),
-    }
+    return ContainerView(
+        hostname=container.hostname,
+        agent=container.agent,
+        state=str(state.get("Status", "missing")),
+        exit_code=state.get("ExitCode"),
+        oom_killed=bool(state.get("OOMKilled")),
+    )

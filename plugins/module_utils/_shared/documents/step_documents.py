@@ -136,6 +136,13 @@ class Changes(Change):
 
 
 @dataclass(frozen=True)
+class StartedCommand(Change):
+    """The start of a session's command. ``since`` is when it took the place of another, in the form of an engine's logs."""
+
+    since: str = ruled(a_line, "")
+
+
+@dataclass(frozen=True)
 class Begun(Change):
     """The containers in which the command of a role has begun."""
 
