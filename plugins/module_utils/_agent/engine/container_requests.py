@@ -11,7 +11,7 @@ import re
 import socket
 import tarfile
 from contextlib import contextmanager, suppress
-from typing import Any, Callable, Iterator, Sequence, Tuple
+from typing import Any, Callable, Iterator, Mapping, Sequence, Tuple
 
 from ..._shared import label
 from ..._shared.codec import Json
@@ -61,7 +61,7 @@ class ContainerRequests(Connection):
         with self._asking("inspect it", subject) as client:
             return self._or_none(client.inspect_container, identity)
 
-    def create(self, name: str, body: Json, subject: str = "") -> str:
+    def create(self, name: str, body: Mapping[str, Any], subject: str = "") -> str:
         """Create a container from the body of the engine's request, and return its ID in the engine.
 
         No label of its image becomes a label of the collection.
@@ -83,7 +83,7 @@ class ContainerRequests(Connection):
         with self._asking("resume it", subject) as client:
             client.unpause(identity)
 
-    def update(self, identity: str, limits: Json, subject: str = "") -> None:
+    def update(self, identity: str, limits: Mapping[str, Any], subject: str = "") -> None:
         """Change the limits of a container."""
         with self._asking("change its limits", subject) as client:
             # The SDK's own call does not know all limits.

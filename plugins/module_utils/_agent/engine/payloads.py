@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from ..._shared import label
-from ..._shared.codec import Json
 from ..._shared.constants import (
     ALL_ADDRESSES,
     ALL_FAMILIES,
@@ -78,7 +77,7 @@ class AgentSettings:
     mps: str = ""
 
 
-def container_body(plan: Plan, container: Container, settings: AgentSettings) -> Json:
+def container_body(plan: Plan, container: Container, settings: AgentSettings) -> Mapping[str, Any]:
     # On the network of the agent, nothing is published, and the container has no address of its own.
     is_on_host = plan.network.is_of_host
     ports = set() if is_on_host else {"%d/tcp" % port.container_port for port in container.ports}
@@ -108,12 +107,12 @@ def container_body(plan: Plan, container: Container, settings: AgentSettings) ->
     }
 
 
-def endpoint(container: Container) -> Json:
+def endpoint(container: Container) -> Mapping[str, Any]:
     """A container's place on the session's network."""
     return {"IPAMConfig": {"IPv4Address": container.address}, "Aliases": [container.hostname]}
 
 
-def network_body(network: Network) -> Json:
+def network_body(network: Network) -> Mapping[str, Any]:
     """The create request of a session's network, without its name: a bridge, or an attachable overlay."""
     pool = {"Subnet": network.subnet, "Gateway": network.gateway, "IPRange": network.ip_range}
     return {
@@ -187,7 +186,7 @@ def places_of(host_ip: str, port: int) -> List[Dict[str, str]]:
     return [{"HostIp": address, "HostPort": str(port)} for address in addresses]
 
 
-def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> Json:
+def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> Mapping[str, Any]:
     bindings: Dict[str, List[Dict[str, str]]] = {}
     for port in () if plan.network.is_of_host else container.ports:
         places = places_of(port.host_ip, port.host_port)
@@ -215,7 +214,7 @@ def _host_config(plan: Plan, container: Container, settings: AgentSettings) -> J
     }
 
 
-def _root(session: Session, memory: int) -> Json:
+def _root(session: Session, memory: int) -> Mapping[str, Any]:
     """Return what is in memory alone, and whether the rest of the root file system is read-only."""
     tmpfs = temporary_folders(session, memory)
     if session.secrets:
@@ -223,9 +222,9 @@ def _root(session: Session, memory: int) -> Json:
     return {**({"Tmpfs": tmpfs} if tmpfs else {}), **({"ReadonlyRootfs": True} if session.read_only_root else {})}
 
 
-def _bounds(session: Session, log_driver: str) -> Json:
+def _bounds(session: Session, log_driver: str) -> Mapping[str, Any]:
     """Return what a session cannot take from others on its agent. The owner of an agent may send logs elsewhere: they stay there."""
-    bounds: Json = {"PidsLimit": session.pids, "CapDrop": list(DROPPED)}
+    bounds: Dict[str, Any] = {"PidsLimit": session.pids, "CapDrop": list(DROPPED)}
     if log_driver in ROTATING:
         rotation = {"max-size": str(session.log_size), "max-file": str(session.log_files)}
         bounds["LogConfig"] = {"Type": log_driver, "Config": rotation}
@@ -236,9 +235,9 @@ def _bounds(session: Session, log_driver: str) -> Json:
     return bounds
 
 
-def limit_amounts(resources: Resources) -> Json:
+def limit_amounts(resources: Resources) -> Mapping[str, Any]:
     """The limits of a container in the engine's words."""
-    wanted: Json = {"Memory": resources.memory, "MemorySwap": resources.memory, "ShmSize": resources.shm}
+    wanted: Dict[str, Any] = {"Memory": resources.memory, "MemorySwap": resources.memory, "ShmSize": resources.shm}
     if resources.cpuset:
         wanted["CpusetCpus"] = resources.cpuset
     else:
@@ -246,7 +245,7 @@ def limit_amounts(resources: Resources) -> Json:
     return {key: value for key, value in wanted.items() if value}
 
 
-def _devices(plan: Plan, container: Container, settings: AgentSettings) -> Json:
+def _devices(plan: Plan, container: Container, settings: AgentSettings) -> Mapping[str, Any]:
     gpus = container.resources.devices
     nvidia = nvidia_only(gpus)
     nodes = device_requests(gpus, settings.nodes, plan.session.rdma)
@@ -258,7 +257,7 @@ def _devices(plan: Plan, container: Container, settings: AgentSettings) -> Json:
     }
 
 
-def runtime_mount(volume: str) -> Json:
+def runtime_mount(volume: str) -> Mapping[str, Any]:
     return {
         "Type": "volume",
         "Source": volume,
@@ -268,7 +267,7 @@ def runtime_mount(volume: str) -> Json:
     }
 
 
-def _mount(plan: Plan, mount: Mount) -> Json:
+def _mount(plan: Plan, mount: Mount) -> Mapping[str, Any]:
     body: Dict[str, Any] = {
         "Type": mount.type,
         "Source": mount.source,
@@ -285,7 +284,7 @@ def _mount(plan: Plan, mount: Mount) -> Json:
     return body
 
 
-def _ulimits(limits: EngineLimits, session: Session) -> Sequence[Json]:
+def _ulimits(limits: EngineLimits, session: Session) -> Sequence[Mapping[str, Any]]:
     """RDMA registers the memory that it sends: without a known limit of the engine all of it can be locked.
 
     The file of a crash has the memory of its program, and secrets in it.
@@ -320,7 +319,7 @@ def writable_folders(session: Session) -> Tuple[str, ...]:
     return tuple(folder for folder, path in needed.items() if not _is_mounted(session, path))
 
 
-def volume_mounts(plan: Plan, container: Container) -> List[Json]:
+def volume_mounts(plan: Plan, container: Container) -> List[Mapping[str, Any]]:
     """The volumes of a container. Their labels say whose they are if the container is lost without them."""
     labels = {**plan.network.labels, label.CONTAINER: container.id}
     return [
@@ -340,17 +339,17 @@ def temporary_folders(session: Session, memory: int) -> Dict[str, str]:
     }
 
 
-def goes_with_container(volume: Json, mounted: Collection[str]) -> bool:
+def goes_with_container(volume: Mapping[str, Any], mounted: Collection[str]) -> bool:
     """Return whether the engine removes a volume with its container; ``mounted`` are the volumes of those containers."""
     return bool(_container_of(volume)) and volume["Name"] in mounted
 
 
-def orphans(volumes: Iterable[Json], containers: Collection[str], used: Collection[str]) -> List[str]:
+def orphans(volumes: Iterable[Mapping[str, Any]], containers: Collection[str], used: Collection[str]) -> List[str]:
     """The volumes that these containers had, and that nothing mounts: they were removed without them, as ``docker rm`` does."""
     return [volume["Name"] for volume in volumes if _container_of(volume) in containers and volume["Name"] not in used]
 
 
-def _container_of(volume: Json) -> str:
+def _container_of(volume: Mapping[str, Any]) -> str:
     return str((volume.get("Labels") or {}).get(label.CONTAINER, ""))
 
 
