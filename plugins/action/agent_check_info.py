@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..module_utils._shared.codec import Json
+from ..module_utils._shared.codec import ModuleResult
 from ..module_utils._shared.documents.findings import Requirements
 from ..module_utils._shared.planning.rules import check_network_pool, seconds_up_to
 from ..module_utils._shared.planning.variable import CHECK
@@ -26,10 +26,10 @@ _LONGEST = 60
 class ActionModule(ConductorAction):
     """The steps are in _doctor.run."""
 
-    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> ModuleResult:
         seconds = seconds_up_to(_LONGEST)("seconds (agent_check_seconds)", options["seconds"])
         pools = check_network_pool("pools", options["pools"])
-        settings = checked_settings(self, play.task_vars, CHECK)
+        settings = checked_settings(self, CHECK)
         result = check_agents(play, Requirements(pools, options["encrypted"], play.head), seconds)
         if not play.check:
             addresses = {host: play.address_of(host) for host in play.names}

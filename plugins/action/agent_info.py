@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ..module_utils._shared.codec import Json
+from ..module_utils._shared.codec import ModuleResult
 from ..plugin_utils._hosts.action import ComputeAction
 from ..plugin_utils._hosts.results import failure_of, unreachable
 from ..plugin_utils._hosts.steps import REPORT_COLLECT
@@ -18,11 +18,12 @@ from ..plugin_utils._session.reports import answered, report_options
 class ActionModule(ComputeAction):
     """A lost agent does not prevent sessions on the others; an action that needs the agent names it."""
 
-    def act(self, args: Json, task_vars: Json) -> Json:
+    def act(self) -> ModuleResult:
+        args = dict(self._task.args)
         options = report_options(args)
         place = {name: options.pop(name) for name in ("docker_host", "timeout")}
         try:
-            answer = self.step(REPORT_COLLECT(options=options).with_params(**place), task_vars, str(args["name"]))
+            answer = self.step(REPORT_COLLECT(options=options).with_params(**place), str(args["name"]))
             found = answered(args, failure_of(answer) if answer.get("failed") else answer)
         except AnsibleConnectionFailure as error:
             answer, found = {}, answered(args, unreachable(str(args["name"]), str(error)))

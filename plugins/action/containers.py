@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable, Mapping, Tuple
 
 from ..module_utils._agent.ssh import config_files
-from ..module_utils._shared.codec import Json
+from ..module_utils._shared.codec import Json, ModuleResult
 from ..module_utils._shared.documents import validation
 from ..module_utils._shared.documents.plan import Plan
 from ..module_utils._shared.documents.step_documents import LogRequest
@@ -46,7 +46,7 @@ class ActionModule(ComputeAction):
         ],
     }
 
-    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
+    def act(self) -> ModuleResult:
         options = self.checked()
         at_least(options, deadline=0, timeout=1)
         plan = validation.plan(options["plan"], TASK) if options["plan"] is not None else None
@@ -54,24 +54,24 @@ class ActionModule(ComputeAction):
         step, names = _STATES[state]
         params = _params({name: options[name] for name in (*names, "sessions")}, state, agent, plan)
         if plan and plan.session.secrets and state == "started" and not self._task.check_mode:
-            given = self._templar.template(task_vars.get(SECRETS))
+            given = self._templar.template(self.task_vars.get(SECRETS))
             params["secrets"] = delivered(plan.session, given, self._loader, folder)
         if plan and options["install_ssh"] and state in ("created", "started"):
             own = SessionIdentity.of(plan, Artifacts(folder, plan.session.name), check=self._task.check_mode)
-            result = self.step(step(bundle=own.bundle(agent), **params), task_vars, agent)
-            return self._kept(own, result, options["address"], task_vars, stay=state == "started")
-        result = self.step(step(**params), task_vars, agent)
+            result = self.step(step(bundle=own.bundle(agent), **params), agent)
+            return self._kept(own, result, options["address"], stay=state == "started")
+        result = self.step(step(**params), agent)
         # A removal that is not complete says what it has removed, too.
         return {**result, **failure_of(result).to_result()} if "failure" in result else result
 
-    def _kept(self, own: SessionIdentity, result: Json, address: str | None, task_vars: Json, *, stay: bool) -> Json:
+    def _kept(self, own: SessionIdentity, result: ModuleResult, address: str | None, *, stay: bool) -> ModuleResult:
         """The result, after the user's files are written. After a failure, containers that have started ``stay``, with these keys."""
         if result.get("failed"):
             if not stay or failure_of(result).code == ConflictError.code:
                 own.forget()
             return result
         route = ssh_route.route_to(
-            own.plan.main.agent, address or config_files.default_address(own.plan), task_vars, self._task
+            own.plan.main.agent, address or config_files.default_address(own.plan), self.task_vars, self._task
         )
         return own.keep(result, route, check=self._task.check_mode, diff=self._task.diff)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, List, Mapping, Sequence
 
-from ..module_utils._shared.codec import Json
+from ..module_utils._shared.codec import ModuleResult
 from ..module_utils._shared.documents.image import AgentImage, EnvironmentVersion
 from ..module_utils._shared.errors import Failure
 from ..module_utils._shared.planning.catalogue import list_environments, to_build
@@ -28,8 +28,8 @@ class ActionModule(ConductorAction):
 
     OPTIONS = OPTIONS["environments_info"]
 
-    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
-        settings = checked_settings(self, play.task_vars, ENVIRONMENTS)
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> ModuleResult:
+        settings = checked_settings(self, ENVIRONMENTS)
         if options["build"] is not None:
             return {"changed": False, "build": [one.to_json() for one in to_build(options["build"])]}
         versions = list_environments(settings.environments)

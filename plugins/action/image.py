@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ..module_utils._shared.codec import Json
+from ..module_utils._shared.codec import ModuleResult
 from ..module_utils._worker.module import at_least
 from ..plugin_utils._hosts.action import ComputeAction
 from ..plugin_utils._hosts.steps import IMAGE_PULL
@@ -16,11 +16,11 @@ from ..plugin_utils._session.images import login_to
 class ActionModule(ComputeAction):
     """A user name in the task takes precedence over the login of the controller's Docker client."""
 
-    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
+    def act(self) -> ModuleResult:
         options = self.checked()
         at_least(options, deadline=1, timeout=1)
         login = login_to(
             options["name"], options["registry"] or "", options["username"] or "", options["password"] or ""
         )
         pull = IMAGE_PULL(name=options["name"], deadline=options["deadline"], policy=options["pull"], **login)
-        return self.counted_step(pull, task_vars, options["agent"])
+        return self.counted_step(pull, options["agent"])

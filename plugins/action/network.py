@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ..module_utils._shared.codec import Json
+from ..module_utils._shared.codec import ModuleResult
 from ..module_utils._shared.documents import validation
 from ..plugin_utils._hosts.action import TASK, ComputeAction
 from ..plugin_utils._hosts.steps import NETWORK_ABSENT, NETWORK_PRESENT
@@ -20,10 +20,10 @@ class ActionModule(ComputeAction):
         "required_if": [("state", "present", ["plan"]), ("state", "absent", ["plan", "sessions"], True)],
     }
 
-    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
+    def act(self) -> ModuleResult:
         options = self.checked()
         plan = validation.plan(options["plan"], TASK) if options["plan"] is not None else None
         if plan and options["state"] == "present":
-            return self.step(NETWORK_PRESENT(plan=plan), task_vars)
+            return self.step(NETWORK_PRESENT(plan=plan))
         sessions = [plan.session.id] if plan else options["sessions"]
-        return self.step(NETWORK_ABSENT(sessions=sessions, deadline=options["deadline"]), task_vars)
+        return self.step(NETWORK_ABSENT(sessions=sessions, deadline=options["deadline"]))

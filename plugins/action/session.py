@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..module_utils._shared.codec import Json
+from ..module_utils._shared.codec import ModuleResult
 from ..plugin_utils._hosts.conducted_action import ConductorAction
 from ..plugin_utils._hosts.conductor import Play
 from ..plugin_utils._session.queue import follow_up
@@ -21,7 +21,7 @@ class ActionModule(ConductorAction):
 
     OPTIONS = OPTIONS["session"]
 
-    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> ModuleResult:
         if options["state"] == "restarted":
             return restart(play)
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..module_utils._shared.codec import Json
+from ..module_utils._shared.codec import ModuleResult
 from ..plugin_utils._hosts.conducted_action import ConductorAction
 from ..plugin_utils._hosts.conductor import Play
 from ..plugin_utils._session.apps import change_apps
@@ -21,7 +21,7 @@ class ActionModule(ConductorAction):
 
     OPTIONS = OPTIONS["session_apps"]
 
-    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:  # noqa: ARG002 (each is a variable)
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> ModuleResult:  # noqa: ARG002 (each is a variable)
         with play.phase("check"):
-            change = apps_change(self, play.task_vars)
+            change = apps_change(self)
         return change_apps(play, str(play.value("session_name")), change)

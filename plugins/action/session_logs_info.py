@@ -10,7 +10,7 @@ import time
 from itertools import chain
 from typing import Any, Dict, List, Mapping, Sequence
 
-from ..module_utils._shared.codec import Json
+from ..module_utils._shared.codec import Json, ModuleResult
 from ..module_utils._shared.documents.step_documents import LogRequest, Logs
 from ..module_utils._shared.documents.view import SessionView
 from ..module_utils._shared.errors import Failure
@@ -35,7 +35,7 @@ class ActionModule(ConductorAction):
 
     OPTIONS = OPTIONS["session_logs_info"]
 
-    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:  # noqa: ARG002 (each is a variable)
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> ModuleResult:  # noqa: ARG002 (each is a variable)
         session, settings = newest_row(play)
         if settings.logs_follow:
             follow(play, session, settings)

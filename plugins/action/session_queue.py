@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ..module_utils._shared.codec import Json
+from ..module_utils._shared.codec import ModuleResult
 from ..plugin_utils._hosts.conducted_action import ConductorAction
 from ..plugin_utils._hosts.conductor import Play
 from ..plugin_utils._session.queue import make_pass
@@ -20,5 +20,5 @@ class ActionModule(ConductorAction):
 
     OPTIONS = OPTIONS["session_queue"]
 
-    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:  # noqa: ARG002 (it has none)
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> ModuleResult:  # noqa: ARG002 (it has none)
         return {"changed": make_pass(play)}

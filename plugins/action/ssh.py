@@ -10,7 +10,7 @@ from typing import Any, Callable, List, Mapping, Sequence
 
 from ..module_utils._agent.ssh import config_files
 from ..module_utils._agent.ssh.container_set import members_of, plan_of, user_of
-from ..module_utils._shared.codec import Json
+from ..module_utils._shared.codec import Json, ModuleResult
 from ..module_utils._shared.documents import validation
 from ..module_utils._shared.documents.plan import Plan
 from ..module_utils._shared.errors import ComputeError, InputError
@@ -28,7 +28,7 @@ from ..plugin_utils._hosts.steps import SSH_FIND, SSH_INSTALL, SSH_INSTALL_SET
 class ActionModule(ConductorAction):
     """Carries out the step once on each agent, with all secrets in a single parameter that is never logged."""
 
-    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> ModuleResult:
         if bool(options["plan"]) == bool(options["containers"]):
             raise InputError("plan", None, "must be set, or containers, but not both")
         if options["containers"] and not options["name"]:
@@ -36,7 +36,7 @@ class ActionModule(ConductorAction):
         return _of_set(play, options) if options["containers"] else _of_plan(play, options)
 
 
-def _of_plan(play: Play, options: Mapping[str, Any]) -> Json:
+def _of_plan(play: Play, options: Mapping[str, Any]) -> ModuleResult:
     """Install the files in the created containers of a session, and write the files that reach it from the controller."""
     plan = validation.plan(options["plan"], TASK)
     address = options["address"] or config_files.default_address(plan)
@@ -61,7 +61,7 @@ def _agents(play: Play, plan: Plan, hostnames: Sequence[str]) -> List[str]:
     return list(dict.fromkeys(one.agent for one in here if not hostnames or one.hostname in hostnames))
 
 
-def _of_set(play: Play, options: Mapping[str, Any]) -> Json:
+def _of_set(play: Play, options: Mapping[str, Any]) -> ModuleResult:
     """Bring SSH into running containers: find them on their hosts first, because each gets the names of all."""
     members, user = members_of(options["containers"]), user_of(options["user"])
     port = check_whole("port", options["port"], 1, 65535)

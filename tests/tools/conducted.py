@@ -111,16 +111,17 @@ def conducted(
     def display(line: str, stderr: bool = False) -> None:
         said.extend([] if stderr else [line])
 
+    task_vars = {"ansible_play_hosts_all": list(names or ["a"]), "hostvars": inventory or {}, **variables}
     action = SimpleNamespace(
         _task=SimpleNamespace(check_mode=check, diff=diff, delegate_to=None, connection="ssh"),
         _templar=SimpleNamespace(template=lambda value: value),
         given={},
-        value=lambda name, task_vars: task_vars.get(name),
+        task_vars=task_vars,
+        value=task_vars.get,
         _loader=DataLoader(),
         _display=SimpleNamespace(display=display, v=lambda _line: None, verbosity=0),
     )
-    task_vars = {"ansible_play_hosts_all": list(names or ["a"]), "hostvars": inventory or {}, **variables}
-    play: Any = Play(action, task_vars)  # type: ignore[arg-type]
+    play: Any = Play(action)  # type: ignore[arg-type]
     play.others = Hosts(script, inventory or {}, [*play.names, *(inventory or {})])
     play.said, play.asked = said, play.others.asked
     return play

@@ -200,14 +200,15 @@ def run_module(module: str, *, check: bool = False, diff: bool = False, **option
     action_class = import_module("ansible_collections.cluster.compute.plugins.action." + module).ActionModule
     task = task_of(module, options, check=check, diff=diff)
     action = action_class(task, None, None, None, SimpleNamespace(template=lambda value: value), None)
-    action.is_here = lambda _task_vars: False
+    action.is_here = lambda: False
+    action.task_vars = {"inventory_hostname": options.get("agent") or "me"}
     action.counted_step = action.step
     action._is_pipelining_enabled = lambda _style: False
     action._execute_module = lambda name, module_args, task_vars: _run(
         name.rpartition(".")[2], module_args, check, diff
     )
     try:
-        result: dict[str, Any] = action.act(options, {"inventory_hostname": options.get("agent") or "me"})
+        result: dict[str, Any] = action.act()
     except ComputeError as error:
         return error.failure.to_result()
     except AnsibleError as error:

@@ -31,18 +31,20 @@ def task_of(module: str, args: Json, *, check: bool, diff: bool) -> Any:
     return SimpleNamespace(args=args, action=module, resolved_action=None, name="", _uuid="", **of_run)
 
 
-def played(action: type[ComputeAction], *answers: Answer, check: bool = False, diff: bool = False) -> Any:
+def played(
+    action: type[ComputeAction],
+    *answers: Answer,
+    args: Json | None = None,
+    variables: Json | None = None,
+    check: bool = False,
+    diff: bool = False,
+) -> Any:
     """An action whose steps give these answers, one after the other, the last one for ever; ``asked`` are their parameters."""
 
     module = action.__module__.rpartition(".")[2]
 
     class Played(action):  # type: ignore[misc, valid-type]
-        def act(self, args: Json, task_vars: Json) -> Json:
-            self._task.args = args
-            result: Json = super().act(dict(args), task_vars)
-            return result
-
-        def step(self, call: Call[Json], task_vars: Json, agent: str = "") -> Json:
+        def step(self, call: Call[Json], agent: str = "") -> Json:
             asked.append(json.loads(json.dumps(call.params)))
             answer = answers[min(len(asked), len(answers)) - 1]
             if isinstance(answer, Exception):
@@ -51,7 +53,12 @@ def played(action: type[ComputeAction], *answers: Answer, check: bool = False, d
 
     asked: list[Json] = []
     made = Played(
-        task_of(module, {}, check=check, diff=diff), None, None, None, SimpleNamespace(template=lambda text: text), None
+        task_of(module, args or {}, check=check, diff=diff),
+        None,
+        None,
+        None,
+        SimpleNamespace(template=lambda text: text),
+        None,
     )
-    made.asked = asked
+    made.asked, made.task_vars = asked, variables or {}
     return made

@@ -17,6 +17,8 @@ from functools import lru_cache
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple, Type, TypeVar, Union, get_type_hints
 
 Json = Dict[str, Any]
+# The result of a module or an action, as Ansible takes it.
+ModuleResult = Dict[str, Any]
 # A number of JSON as it is: an integer stays one.
 Number = Union[int, float]
 

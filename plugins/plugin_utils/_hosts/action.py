@@ -10,13 +10,12 @@ import shlex
 import time
 from abc import abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Iterable, List, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Iterable, List, Mapping
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.codec import Json, ModuleResult
 from ...module_utils._shared.documents import validation
 from ...module_utils._shared.errors import ComputeError, NotLaunchedError
 from ...module_utils._steps.step import OF_HEAD, noun_of
@@ -71,50 +70,48 @@ class ComputeAction(ActionBase):
         self.given: Json = {}
         # The engine that the options of the task name.
         self.engine: Json = {}
+        # The variables of the task.
+        self.task_vars: Json = {}
 
     def __init_subclass__(cls) -> None:
         """Keep the garbage collector from what is imported: Ansible then forks, and a fork copies each page that it looks at."""
         gc.freeze()
 
-    def value(self, variable: str, task_vars: Json) -> Any:
+    def value(self, variable: str) -> Any:
         """An option of the task, or else the variable of the task, templated; None if neither is set."""
         if variable in self.given:
             return self.given[variable]
-        return located(variable, self._templar.template(task_vars.get(variable)), self._loader)
+        return located(variable, self._templar.template(self.task_vars.get(variable)), self._loader)
 
-    def run(self, tmp: Any = None, task_vars: Json | None = None) -> Json:
+    def run(self, tmp: Any = None, task_vars: Json | None = None) -> ModuleResult:
+        self.task_vars = task_vars or {}
         try:
-            result = self._acted(tmp, task_vars)
+            result = self._acted(tmp)
             write_result(self._task, result)
             return result
         finally:
             if not self.is_noted_by_host:
                 times = (self._begun, time.time())
-                trace.note(trace.task_entry(self._task, self.where(task_vars or {}), times, self._steps))
+                trace.note(trace.task_entry(self._task, self.where, times, self._steps))
 
-    def _acted(self, tmp: Any, task_vars: Json | None) -> Json:
-        result: Json = super().run(tmp, task_vars)
+    def _acted(self, tmp: Any) -> ModuleResult:
+        result: ModuleResult = super().run(tmp, self.task_vars)
         try:
-            args = dict(self._task.args)
-            self.given = self.OPTIONS.given(args, self._values_of(task_vars or {})) if self.OPTIONS else {}
-            result.update(self.act(args, task_vars or {}))
+            self.given = self.OPTIONS.given(dict(self._task.args), self._template_of) if self.OPTIONS else {}
+            result.update(self.act())
         except ComputeError as error:
             result.update(self.failure(error))
         except AnsibleConnectionFailure as error:
-            result.update(unreachable(self.where(task_vars or {}), str(error)).to_result())
+            result.update(unreachable(self.where, str(error)).to_result())
         return result
 
-    def _values_of(self, task_vars: Json) -> Callable[[str], Any]:
-        """The value of a variable of the task by its name; None for one that cannot be templated, which an option replaces."""
+    def _template_of(self, variable: str) -> Any:
+        """The value of a variable of the task; None for one that cannot be templated, which an option replaces."""
+        with suppress(AnsibleError):
+            return self._templar.template(self.task_vars.get(variable))
+        return None
 
-        def value(variable: str) -> Any:
-            with suppress(AnsibleError):
-                return self._templar.template(task_vars.get(variable))
-            return None
-
-        return value
-
-    def failure(self, error: ComputeError) -> Json:
+    def failure(self, error: ComputeError) -> ModuleResult:
         """An error as the result. It names an option if that gave the value."""
         if isinstance(error, NotLaunchedError) and self._task.check_mode:
             line = "Not checked: the session has no containers yet."
@@ -124,7 +121,7 @@ class ComputeAction(ActionBase):
         return error.failure.to_result()
 
     @abstractmethod
-    def act(self, args: Json, task_vars: Json) -> Json:
+    def act(self) -> ModuleResult:
         """Do the work and return the result; raises a ComputeError."""
 
     def checked(self) -> Json:
@@ -134,26 +131,26 @@ class ComputeAction(ActionBase):
         self.engine = {name: options[name] for name in _ENGINE if options.get(name)}
         return dict(options)
 
-    def step(self, call: Call[Any], task_vars: Json, agent: str = "") -> Json:
+    def step(self, call: Call[Any], agent: str = "") -> ModuleResult:
         """The result of a step where the task runs, on the engine that the inventory names for that host, or on the store there.
 
         ``agent`` is the host's name if it is not that of the task. The parameters ``docker_host``, ``timeout`` and ``state_dir``
         belong to the place.
         """
-        noun, params, host = noun_of(call.step), dict(call.params), agent or self.where(task_vars)
+        noun, params, host = noun_of(call.step), dict(call.params), agent or self.where
         is_of_head = noun in OF_HEAD.nouns
-        place = self._head(params) if is_of_head else self._agent(params, host, task_vars)
+        place = self._head(params) if is_of_head else self._agent(params, host)
         args = {"call": call.step, "params": params, **place}
         begun = time.time()
-        if {noun, call.step} & _HERE and self.is_here(task_vars):
+        if {noun, call.step} & _HERE and self.is_here():
             result = direct_call.call(args, check_mode=self._task.check_mode, diff=self._task.diff)
         else:
             module = "head_step" if is_of_head or host == self.head else "agent_step"
-            result = worker_client.answer(self, module, args, task_vars) or self._module_result(module, args, task_vars)
-            result = with_failure_message(result, call.step, self.where(task_vars))
+            result = worker_client.answer(self, module, args) or self._module_result(module, args)
+            result = with_failure_message(result, call.step, self.where)
         return self._noted(call.step, begun, self._of_host(validation.result(result)))
 
-    def _of_host(self, result: Json) -> Json:
+    def _of_host(self, result: ModuleResult) -> ModuleResult:
         """The result of a step without what Ansible would obey in it: a host adds no hosts and no variables, and notifies no handlers.
 
         The facts of a task with C(run_once) become variables of all hosts, above those of the inventory. Where the Python of a host
@@ -163,27 +160,27 @@ class ComputeAction(ActionBase):
         key = self._discovered_interpreter_key
         return {**kept, **({"ansible_facts": {key: self._discovered_interpreter}} if key else {})}
 
-    def _module_result(self, module: str, args: Json, task_vars: Json) -> Json:
+    def _module_result(self, module: str, args: Json) -> ModuleResult:
         # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.
-        silent = {**task_vars, "ansible_no_target_syslog": True}
+        silent = {**self.task_vars, "ansible_no_target_syslog": True}
         if worker_client.may_stay(self):
-            args = {**args, "stays": worker_client.directory(self, module, task_vars)}
+            args = {**args, "stays": worker_client.directory(self, module)}
         return dict(self._execute_module(f"cluster.compute.{module}", module_args=args, task_vars=silent))
 
     def _head(self, params: Json) -> Json:
         state_dir = params.pop("state_dir", None)
         return {"state_dir": str(state_dir)} if state_dir else {}
 
-    def _agent(self, params: Json, agent: str, task_vars: Json) -> Json:
+    def _agent(self, params: Json, agent: str) -> Json:
         own = {"docker_host": "agent_docker_host", "fabric": "agent_fabric", "mps": "agent_mps_directory"}
-        found: Json = {name: str(self._of_place(variable, task_vars) or "") for name, variable in own.items()}
+        found: Json = {name: str(self._of_place(variable) or "") for name, variable in own.items()}
         found.update(self.engine, **{name: value for name, value in _taken(params, _ENGINE).items() if value})
         given = {name: value for name, value in found.items() if value}
         # A process that has read secrets does not stay: what is not given is none.
         secrets = {name: value for name, value in _taken(params, _SECRET).items() if value is not None}
         return {**given, "agent": agent, "edition": runtime_scripts().edition, "secrets": secrets}
 
-    def _noted(self, call: str, begun: float, result: Json) -> Json:
+    def _noted(self, call: str, begun: float, result: ModuleResult) -> ModuleResult:
         """The result without what only the trace reads."""
         seconds, calls = float(result.get("duration") or time.time() - begun), result.pop(CALLS, [])
         if self._display.verbosity < _SHOWS_OPTIONS:
@@ -194,38 +191,31 @@ class ComputeAction(ActionBase):
         del self._steps[:-_MOST_STEPS]
         return result
 
-    def where(self, task_vars: Json) -> str:
+    @property
+    def where(self) -> str:
         """The name of the host that the task runs on."""
-        return str(self._task.delegate_to or task_vars.get("inventory_hostname") or "the host")
+        return str(self._task.delegate_to or self.task_vars.get("inventory_hostname") or "the host")
 
-    def counted_step(self, call: Call[Any], task_vars: Json, agent: str = "") -> Json:
+    def counted_step(self, call: Call[Any], agent: str = "") -> ModuleResult:
         """Like ``step``; the callback shows the bytes that the step counts."""
         # In a directory of the user who logs in: no other user can take the name.
         progress = self._connection._shell.join_path(self._make_tmp_path(), "progress")
-        with watched(self._connection, agent or self.where(task_vars), "cat " + shlex.quote(progress)):
-            return self.step(call.with_params(progress=progress), task_vars, agent)
+        with watched(self._connection, agent or self.where, "cat " + shlex.quote(progress)):
+            return self.step(call.with_params(progress=progress), agent)
 
-    def is_here(self, task_vars: Json) -> bool:
+    def is_here(self) -> bool:
         """Return whether the task runs on this machine, in the Python that runs Ansible."""
-        delegated = (task_vars.get("ansible_delegated_vars") or {}).get(str(self._task.delegate_to)) or {}
-        own = delegated if self._task.delegate_to else task_vars
+        delegated = (self.task_vars.get("ansible_delegated_vars") or {}).get(str(self._task.delegate_to)) or {}
+        own = delegated if self._task.delegate_to else self.task_vars
         interpreter = self._templar.template(own.get("ansible_python_interpreter") or "")
         return direct_call.is_here(self._connection, self._task.environment, str(interpreter))
 
-    def _of_place(self, variable: str, task_vars: Json) -> Any:
+    def _of_place(self, variable: str) -> Any:
         """A variable of the host that the module runs on: for a delegated task, the delegate."""
         if self._task.delegate_to:
-            host = (task_vars.get("hostvars") or {}).get(str(self._task.delegate_to)) or {}
+            host = (self.task_vars.get("hostvars") or {}).get(str(self._task.delegate_to)) or {}
             return host.get(variable)
-        return self._templar.template(task_vars.get(variable))
-
-
-@dataclass(frozen=True)
-class Controller:
-    """Where a step of the controller works: in the action of the task that asks for it. ``variables`` are those of the task."""
-
-    action: ComputeAction
-    variables: Json
+        return self._templar.template(self.task_vars.get(variable))
 
 
 def _taken(params: Json, names: Iterable[str]) -> Json:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Callable, ClassVar, Mapping
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.codec import Json, ModuleResult
 from ...module_utils._shared.errors import ComputeError
 from .action import ComputeAction
 from .conductor import Play
@@ -20,33 +20,33 @@ class ConductorAction(ComputeAction):
     BYPASS_HOST_LOOP = True
     _requires_connection = False
 
-    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (Ansible reads the options of the task itself)
+    def act(self) -> ModuleResult:
         options = self.OPTIONS.own_values(self.given) if self.OPTIONS else self.checked()
 
-        def conduct(play: Play) -> Json:
+        def conduct(play: Play) -> ModuleResult:
             play.state_dir = str(options.get("state_dir") or play.state_dir)
             return self.conduct(play, options)
 
-        return conducted(self, task_vars, conduct)
+        return conducted(self, conduct)
 
     @abstractmethod
-    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> ModuleResult:
         """Do the work, and return the result. ``options`` are those that replace no variable. Raises ComputeError."""
 
 
 class ListAction(ConductorAction):
     """An action that shows what the head knows, as ``LIST`` makes it from the options that the task sets."""
 
-    LIST: ClassVar[Callable[[Play, Json], Json]]
+    LIST: ClassVar[Callable[[Play, Json], ModuleResult]]
 
-    def conduct(self, play: Play, options: Mapping[str, Any]) -> Json:
+    def conduct(self, play: Play, options: Mapping[str, Any]) -> ModuleResult:
         return type(self).LIST(play, {name: options[name] for name in self._task.args if name in options})
 
 
-def conducted(action: ComputeAction, task_vars: Json, conduct: Callable[[Play], Json]) -> Json:
+def conducted(action: ComputeAction, conduct: Callable[[Play], ModuleResult]) -> ModuleResult:
     """The result of work for all hosts of the play, with its lines and warnings."""
     action.is_noted_by_host = True
-    play = Play(action, task_vars)
+    play = Play(action)
     try:
         result = conduct(play)
     except ComputeError as error:

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.codec import ModuleResult
 from ...module_utils._shared.constants import SESSION_DIRS
 from ...module_utils._shared.documents.decision import DecidedSession
 from ...module_utils._shared.documents.plan import Plan
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 # What hosts are asked, all alike or each by its name, and what carries it there.
 Asked = Call[Result] | Callable[[str], Call[Result]]
-Carrier = Callable[[str, Call[Any]], Json]
+Carrier = Callable[[str, Call[Any]], ModuleResult]
 
 
 class StepError(ComputeError):
@@ -70,10 +70,10 @@ class Play:
     controller for sessions, ``owner`` the owner that the user names, and ``state_dir`` the directory of the store.
     """
 
-    def __init__(self, action: ComputeAction, task_vars: Json) -> None:
+    def __init__(self, action: ComputeAction) -> None:
         self.action = action
-        self.task_vars = task_vars
-        self.names = [str(host) for host in task_vars.get("ansible_play_hosts_all") or ()]
+        self.task_vars = action.task_vars
+        self.names = [str(host) for host in self.task_vars.get("ansible_play_hosts_all") or ()]
         self.check, self.diff = bool(action._task.check_mode), bool(action._task.diff)
         self.head = action.head = str(self.value("session_head") or self._default_head())
         self.artifacts = str(self.value("session_artifacts") or SESSION_DIRS)
@@ -87,7 +87,7 @@ class Play:
         self.warnings: List[str] = []
         self.lines: List[str] = []
         # The hosts, for work that shows no phase.
-        self.others = OtherHosts(action, task_vars)
+        self.others = OtherHosts(action)
         self._phase = _Phase("record", "")
 
     def _default_head(self) -> str:
@@ -107,7 +107,7 @@ class Play:
 
     def value(self, name: str) -> Any:
         """An option or a variable of the task, templated; None if neither is set."""
-        return self.action.value(name, self.task_vars)
+        return self.action.value(name)
 
     def of_host(self, host: str, name: str) -> Any:
         """A variable of a host, templated; None if it is not set."""
@@ -244,12 +244,12 @@ class Play:
         self.warnings += [str(warning) for warning in warnings if warning and warning not in self.warnings]
 
     def notify(self, event: str, *sessions: DecidedSession) -> None:
-        notification.notify(self.action, [(event, session) for session in sessions], self.task_vars)
+        notification.notify(self.action, [(event, session) for session in sessions])
 
     def notify_ends(self, sessions: Sequence[DecidedSession]) -> None:
         """Notify of sessions that have left the queue or ended by themselves, as the head has found."""
         events = [(notification.event_of(True, session.state), session) for session in sessions]
-        notification.notify(self.action, events, self.task_vars)
+        notification.notify(self.action, events)
 
 
 def succeeded(results: Mapping[str, Result | Failure]) -> Dict[str, Result]:

@@ -21,7 +21,7 @@ from ansible.errors import AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.loader import become_loader, connection_loader
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.codec import ModuleResult
 from ...module_utils._shared.errors import ComputeError
 from ...module_utils._shared.parallel import run_all
 from .call import Call
@@ -40,16 +40,16 @@ Value = TypeVar("Value")
 class OtherHost:
     """A host of the inventory, as an action that runs on another one reaches it."""
 
-    def __init__(self, action: ComputeAction, host: str, task_vars: Json) -> None:
+    def __init__(self, action: ComputeAction, host: str) -> None:
         """Load the plugins; nothing is connected yet. AnsibleError if a plugin or the host does not exist."""
         self.host = host
-        self._task_vars = _variables_of(host, action._task, task_vars)
+        self._task_vars = _variables_of(host, action)
         self._templar = action._templar.copy_with_new_env(available_variables=self._task_vars)
         self._action = self._copy_of(action)
 
-    def step(self, call: Call[Any]) -> Json:
+    def step(self, call: Call[Any]) -> ModuleResult:
         """The result of a step on the host. AnsibleConnectionFailure if the host does not answer."""
-        return self._action.step(call, self._task_vars, self.host)
+        return self._action.step(call, self.host)
 
     def taken(self) -> List[StepTime]:
         """The times of the steps that have been carried out here, for the trace; each is taken once."""
@@ -60,11 +60,11 @@ class OtherHost:
         """A variable of the host, templated, or None."""
         return self._templar.template(self._task_vars.get(name))
 
-    def counted_step(self, call: Call[Any]) -> Json:
+    def counted_step(self, call: Call[Any]) -> ModuleResult:
         """Like ``step``; the callback shows the bytes that the step counts."""
-        return self._action.counted_step(call, self._task_vars, self.host)
+        return self._action.counted_step(call, self.host)
 
-    def fetch(self, call: Call[Any], path: str, size: int) -> Json:
+    def fetch(self, call: Call[Any], path: str, size: int) -> ModuleResult:
         """Carry out a step that writes a file of about this size, and fetch it: only the user of the controller can read it."""
         remote = self._path(os.path.basename(path))
         with self._watched(remote, size):
@@ -97,6 +97,7 @@ class OtherHost:
 
     def _copy_of(self, action: ComputeAction) -> ComputeAction:
         other = copy.copy(action)
+        other.task_vars = self._task_vars
         other._task = action._task.copy(exclude_tasks=True)
         other._task.delegate_to = None
         other._play_context = action._play_context.copy()
@@ -132,9 +133,9 @@ class OtherHost:
         play_context.set_attributes_from_plugin(connection)
         return connection
 
-    def _keywords(self, action: ComputeAction, play_context: Any) -> Json:
+    def _keywords(self, action: ComputeAction, play_context: Any) -> Dict[str, Any]:
         """The keywords of the task that plugins read, and the passwords that Ansible has asked for (-k and -K)."""
-        keywords: Json = action._task.dump_attrs()
+        keywords: Dict[str, Any] = action._task.dump_attrs()
         # A task's own timeout and retries mean the task, not its connection.
         del keywords["retries"]
         keywords["timeout"] = play_context.timeout
@@ -160,22 +161,21 @@ class OtherHost:
         return {name: self.value(name) for name in names if name in self._task_vars}
 
 
-def _variables_of(name: str, task: Any, task_vars: Json) -> Json:
+def _variables_of(name: str, action: ComputeAction) -> Dict[str, Any]:
     """The variables that the task would have on another host, with the variables of its play and its role."""
-    hostvars = task_vars["hostvars"]
+    hostvars, task = action.task_vars["hostvars"], action._task
     host = hostvars._inventory.get_host(name)
     if host is None:
         raise AnsibleError(f"the inventory has no host '{name}'")
-    found: Json = task.get_variable_manager().get_vars(play=task.get_play(), host=host, task=task)
+    found: Dict[str, Any] = task.get_variable_manager().get_vars(play=task.get_play(), host=host, task=task)
     return {**found, "hostvars": hostvars}
 
 
 class OtherHosts:
     """Hosts of the inventory. Connections stay open until ``close``."""
 
-    def __init__(self, action: ComputeAction, task_vars: Json) -> None:
+    def __init__(self, action: ComputeAction) -> None:
         self._action = action
-        self._task_vars = task_vars
         self._open: Dict[str, OtherHost] = {}
         self._opening = Lock()
         self._parent = os.getppid()
@@ -203,7 +203,7 @@ class OtherHosts:
             with suppress(OSError):
                 os.unlink(TERMINAL.agents)
 
-    def step(self, host: str, call: Call[Any]) -> Json:
+    def step(self, host: str, call: Call[Any]) -> ModuleResult:
         """The result of a step on a host. AnsibleError if the host does not answer: it is connected again for the next call."""
         try:
             return self.host(host).step(call)
@@ -215,7 +215,7 @@ class OtherHosts:
         # Ansible loads plugins and templates variables in one thread.
         with self._opening:
             if name not in self._open:
-                self._open[name] = OtherHost(self._action, name, self._task_vars)
+                self._open[name] = OtherHost(self._action, name)
             return self._open[name]
 
     def close(self) -> None:

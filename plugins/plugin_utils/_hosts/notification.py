@@ -53,10 +53,10 @@ def event_of(changed: bool, state: str, result: str = "") -> str:
     return RUNNING if state == states.RUNNING else ""
 
 
-def notify(action: ComputeAction, events: Iterable[Event], task_vars: Json) -> None:
+def notify(action: ComputeAction, events: Iterable[Event]) -> None:
     """Send a notification of each event, if the user wants any. Check mode changes nothing, so it sends nothing."""
     listed = [(event, session) for event, session in events if event]
-    target = str(action.value("session_notify", task_vars) or "") if listed else ""
+    target = str(action.value("session_notify") or "") if listed else ""
     if target and not action._task.check_mode:
         send(target, [document(event, session) for event, session in listed])
 

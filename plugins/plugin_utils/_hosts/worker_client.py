@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from ansible.release import __version__
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.codec import Json, ModuleResult
 from ...module_utils._steps.step import noun_of
 
 if TYPE_CHECKING:
-    from ansible.plugins.action import ActionBase
+    from .action import ComputeAction
 
 _PLUGINS = Path(__file__).parents[2]
 _PYTHON, _INTERPRETER = "/usr/bin/python3", re.compile(r"/[A-Za-z0-9@%+=:,./_-]+")
@@ -72,11 +72,11 @@ step.STEPS.serve_once(sys.stdin.read(), directory)
 """ % _ABSENT[0]
 
 
-def answer(action: ActionBase, module: str, options: Json, task_vars: Json) -> Json | None:
+def answer(action: ComputeAction, module: str, options: Json) -> ModuleResult | None:
     """The result of a step of this module as Ansible returns it; None if the host has nothing for it."""
     if not may_stay(action):
         return None
-    asked, noun = interpreter(action, task_vars), noun_of(options["call"])
+    asked, noun = interpreter(action), noun_of(options["call"])
     python = asked if _INTERPRETER.fullmatch(asked) else _PYTHON
     command = [
         python,
@@ -84,7 +84,7 @@ def answer(action: ActionBase, module: str, options: Json, task_vars: Json) -> J
         "-S",
         "-c",
         one_line(_CLIENT),
-        directory(action, module, task_vars),
+        directory(action, module),
         one_line(_START),
         module,
         noun,
@@ -105,26 +105,26 @@ def one_line(program: str) -> str:
     return f'exec(__import__("base64").b64decode("{b64encode(program.encode()).decode()}"))'
 
 
-def may_stay(action: ActionBase) -> bool:
+def may_stay(action: ComputeAction) -> bool:
     """Return whether steps use what others have left on the host, and leave it.
 
     A task must not set an environment of its own, and a request must be on no disk.
     """
-    return action._is_pipelining_enabled("new") and not any(action._task.environment or ())
+    return bool(action._is_pipelining_enabled("new") and not any(action._task.environment or ()))
 
 
-def directory(action: ActionBase, module: str, task_vars: Json) -> str:
+def directory(action: ComputeAction, module: str) -> str:
     """The directory of the process for this library, this Ansible, this module and this Python, without the host.
 
     The host adds its name. C(~) is the home of the user of the step.
     """
-    digest = sha256(f"{library()} {__version__} {module} {interpreter(action, task_vars)}".encode()).hexdigest()
+    digest = sha256(f"{library()} {__version__} {module} {interpreter(action)}".encode()).hexdigest()
     return f"{action.get_shell_option('remote_tmp', '~/.ansible/tmp')}/cluster-compute-{digest[:16]}"
 
 
-def interpreter(action: ActionBase, task_vars: Json) -> str:
+def interpreter(action: ComputeAction) -> str:
     """The Python that the inventory names for the host; empty if Ansible looks for one."""
-    return str(action._templar.template(task_vars.get("ansible_python_interpreter")) or "")
+    return str(action._templar.template(action.task_vars.get("ansible_python_interpreter")) or "")
 
 
 @lru_cache(maxsize=1)

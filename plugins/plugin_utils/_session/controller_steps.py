@@ -22,7 +22,7 @@ from ...module_utils._shared.planning.variable import COMMIT
 from ...module_utils._steps.step import Step
 from ...module_utils._worker.module import at_least
 from .._doctor.provisioning import AgentVariables, role_settings
-from .._hosts.action import Controller
+from .._hosts.action import ComputeAction
 from .._variables.known_names_check import check_command
 from .image_distribution import plan_reference_image
 
@@ -32,7 +32,7 @@ _OF_SSH = re.compile(r"^(Shared c|C)onnection to .* closed\.?$")
 
 
 def settings_of_agent(
-    place: Controller,
+    place: ComputeAction,
     docker_host: str = "",
     state_dir: str = "",
     swarm_manager: bool = False,
@@ -43,21 +43,21 @@ def settings_of_agent(
 ) -> Json:
     """The variables of the role C(agent), without their prefix, with the defaults that depend on the host and on the inventory."""
     at_least({"agent_engine_timeout": engine_timeout}, agent_engine_timeout=1)
-    host = str(place.variables["inventory_hostname"])
-    address = str(place.action._templar.template(place.variables.get("ansible_host") or host))
+    host = str(place.task_vars["inventory_hostname"])
+    address = str(place._templar.template(place.task_vars.get("ansible_host") or host))
     given = AgentVariables(docker_host, state_dir, swarm_manager, swarm_address or "", become, swarm)
-    facts, groups = place.variables.get("ansible_facts") or {}, place.variables.get("groups") or {}
+    facts, groups = place.task_vars.get("ansible_facts") or {}, place.task_vars.get("groups") or {}
     return role_settings(host, address, given, facts, groups)
 
 
-def plan_join(_place: Controller, memberships: Sequence[Json], managers: Sequence[str] = (), head: str = "") -> Json:
+def plan_join(_place: ComputeAction, memberships: Sequence[Json], managers: Sequence[str] = (), head: str = "") -> Json:
     """Decide which agents create or join the Swarm; C(memberships) are results of C(swarm.describe), of which others do not count."""
     nodes = _nodes(memberships, managers)
     return {"plan": (plan_swarm(nodes, head) if nodes else JoinPlan()).to_json()}
 
 
 def plan_leave(
-    _place: Controller, leaving: Sequence[Json], agents: Sequence[str], staying: Sequence[Json] = ()
+    _place: ComputeAction, leaving: Sequence[Json], agents: Sequence[str], staying: Sequence[Json] = ()
 ) -> Json:
     """Choose the manager that removes each agent that leaves; C(staying) of the plan are the agents of the inventory that stay."""
     return {"plan": plan_swarm_leave(_nodes(leaving), _nodes(staying), agents).to_json()}
@@ -68,7 +68,7 @@ def _nodes(results: Sequence[Json], managers: Sequence[str] = ()) -> List[Node]:
     return [replace(node, wanted=node.name in managers) for node in found]
 
 
-def plan_image(_place: Controller, images: Sequence[Json], head: str, hosts: Sequence[str]) -> Json:
+def plan_image(_place: ComputeAction, images: Sequence[Json], head: str, hosts: Sequence[str]) -> Json:
     """Decide which agents build an image and which hosts get a copy; C(images) are results of C(image.describe).
 
     An agent without an answer is not needed. Raises StateError if all have failed.
@@ -81,7 +81,7 @@ def plan_image(_place: Controller, images: Sequence[Json], head: str, hosts: Seq
 
 
 def distribute_image(
-    place: Controller,
+    place: ComputeAction,
     name: str,
     needing: Sequence[str],
     asked: Sequence[str],
@@ -101,20 +101,20 @@ def distribute_image(
     login = login_to(name, registry, username, password)
     sources = [validation.arrived(AgentImage, one, "answer", "an agent") for one in elsewhere]
     wanted = ImageTarget(name, needing, asked, sources, pull, deadline, login, variable)
-    return conducted(place.action, place.variables, lambda play: {"changed": distribute(play, wanted)})
+    return conducted(place, lambda play: {"changed": distribute(play, wanted)})
 
 
-def commit_container(place: Controller) -> Json:
+def commit_container(place: ComputeAction) -> Json:
     """Make an image of a container of a session, as the variables of the task ask for."""
     from .._hosts.conducted_action import conducted
     from .._variables.request_variables import checked_settings
     from .commit import commit_container
 
-    settings = checked_settings(place.action, place.variables, COMMIT)
-    return conducted(place.action, place.variables, lambda play: commit_container(play, settings))
+    settings = checked_settings(place, COMMIT)
+    return conducted(place, lambda play: commit_container(play, settings))
 
 
-def check_root(place: Controller, script: str = "") -> Json:
+def check_root(place: ComputeAction, script: str = "") -> Json:
     """Return whether the task runs as root, with the reason if it does not; then the C(lines) that a script prints.
 
     Before ansible-core 2.19 sudo's refusal is the result of a command, since then it is an exception.
@@ -123,7 +123,7 @@ def check_root(place: Controller, script: str = "") -> Json:
     # On one line: a login shell of the csh family reads no line break in quotes.
     before = f'eval "$(printf %s {b64encode(as_root.encode()).decode()} | base64 -d)"; ' if script else ""
     try:
-        answer = place.action._low_level_execute_command(before + "id -u")
+        answer = place._low_level_execute_command(before + "id -u")
     except AnsibleConnectionFailure:
         raise
     except AnsibleError as error:

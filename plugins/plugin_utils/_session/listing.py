@@ -40,7 +40,7 @@ _POLICY = "default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none';
 def sessions(play: Play, given: Json) -> Json:
     """The list of sessions, as lines in the format of C(sessions_format), and as the files that the variables name."""
     with play.phase("check"):
-        settings = checked_settings(play.action, play.task_vars, LIST)
+        settings = checked_settings(play.action, LIST)
     if settings.sessions_format == "file":
         text = session_file(
             play, str(given.get("name") or play.value("session_name")), str(given.get("owner") or play.owner)
@@ -78,7 +78,7 @@ def sessions(play: Play, given: Json) -> Json:
 def newest_row(play: Play) -> Tuple[SessionView, Settings]:
     """The newest session of the name that the variables of C(logs) have, and the settings among those variables."""
     with play.phase("check"):
-        settings = checked_settings(play.action, play.task_vars, LOGS)
+        settings = checked_settings(play.action, LOGS)
     name = str(play.value("session_name"))
     agents = collect_reports(play).documents
     found = read_list(play, agents, {"name": name, "ended": True, "logs": True}, play.owner).sessions
@@ -90,7 +90,7 @@ def newest_row(play: Play) -> Tuple[SessionView, Settings]:
 def list_policy(play: Play, given: Json) -> Json:
     """The policy of the site, as lines in the format of C(policy_format)."""
     with play.phase("check"):
-        settings = checked_settings(play.action, play.task_vars, POLICY)
+        settings = checked_settings(play.action, POLICY)
     result = play.on_head(STORE_POLICY(agents=given.get("agents") or collect_reports(play).documents))
     if settings.policy_format == "json":
         result["lines"] = nice({name: result[name] for name in ("policy", "owners")}).splitlines()
@@ -100,7 +100,7 @@ def list_policy(play: Play, given: Json) -> Json:
 def list_usage(play: Play, given: Json) -> Json:
     """Return what owners have used in C(usage_month), as lines in the format of C(usage_format), or in the file of C(usage_file)."""
     with play.phase("check"):
-        settings = checked_settings(play.action, play.task_vars, USAGE)
+        settings = checked_settings(play.action, USAGE)
     asked = STORE_USAGE(owner=given.get("owner") or play.owner or None, month=settings.usage_month or None)
     result = play.on_head(asked)
     csv = str(result["csv"])

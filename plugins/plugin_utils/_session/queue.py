@@ -37,7 +37,7 @@ from .terminate import remove, terminate
 
 def make_pass(play: Play) -> bool:
     """Go through the queue once; whether any session changed. SessionError for all that failed, which keep no others from a turn."""
-    settings = checked_settings(play.action, play.task_vars, SCHEDULE)
+    settings = checked_settings(play.action, SCHEDULE)
     one = _Pass(play, settings, follows=False)
     one.make()
     return one.has_changed
@@ -50,7 +50,7 @@ def follow_up(play: Play) -> None:
     end.
     """
     try:
-        settings = checked_settings(play.action, play.task_vars, SCHEDULE)
+        settings = checked_settings(play.action, SCHEDULE)
         _Pass(play, replace(settings, wait_result=False), follows=True).make()
     except ComputeError as error:
         play.show([f"The pass over the queue was not complete: {error.message}"])

@@ -47,7 +47,7 @@ def launch_session(play: Play, *, prepares: bool, checks: AgentChecks) -> Json:
     """
     other = of_devcontainer(play) or like(play)
     with play.phase("check"):
-        found = launch_variables(play.action, play.task_vars, other)
+        found = launch_variables(play.action, other)
     requests, queued, is_resize = list(found.requests), "", found.settings.scale
     if is_resize:
         again, queued = asked_again(play, requests[0].name, requests[0].size)
@@ -158,7 +158,7 @@ def _difference(placed: Launch, plan: Plan, origins: Mapping[str, str]) -> List[
 def terminate_session(play: Play) -> Json:
     """End the session of the variable C(session_name), or all that match it."""
     with play.phase("check"):
-        settings = checked_settings(play.action, play.task_vars, TERMINATE)
+        settings = checked_settings(play.action, TERMINATE)
     name, lease = str(play.value("session_name")), settings.launch_timeout
     if is_name_pattern(name):
         ended = terminate_matching(play, name, many=settings.many, lease=lease)
@@ -175,8 +175,8 @@ def terminate_session(play: Play) -> Json:
 def restart(play: Play) -> Json:
     """Restart C(session_restart_containers), which may be all, or the app C(session_restart_app). Raises SessionError."""
     with play.phase("check"):
-        wanted = checked_settings(play.action, play.task_vars, RESTART)
-        settings = checked_settings(play.action, play.task_vars, SCHEDULE)
+        wanted = checked_settings(play.action, RESTART)
+        settings = checked_settings(play.action, SCHEDULE)
     name, app = str(play.value("session_name")), wanted.restart_app
     found = running_session(play)
     if not app and found.on_failure == "terminate":

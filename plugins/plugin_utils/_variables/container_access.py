@@ -9,7 +9,7 @@ import time
 from abc import abstractmethod
 from typing import ClassVar, Sequence
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.codec import Json, ModuleResult
 from .._client import answers
 from .._client.shell import Shell
 from .._hosts.action import ComputeAction
@@ -26,10 +26,10 @@ class AccessAction(ComputeAction):
     # The playbook whose variables are the options.
     PLAYBOOK: ClassVar[str]
 
-    def act(self, args: Json, task_vars: Json) -> Json:  # noqa: ARG002 (the options are read with the variables)
-        settings = checked_settings(self, task_vars, self.PLAYBOOK)
+    def act(self) -> ModuleResult:
+        settings = checked_settings(self, self.PLAYBOOK)
         scope = self.scope(settings)
-        shell = Shell(settings.artifacts, str(self.value("session_name", task_vars)))
+        shell = Shell(settings.artifacts, str(self.value("session_name")))
         hosts = answers.chosen(shell.document, scope.containers, f"session_{self.PLAYBOOK}_containers")
         begun = time.monotonic()
         result = self.work(shell, hosts, settings)

@@ -16,7 +16,7 @@ from ansible.utils.vars import load_extra_vars
 from ...module_utils._shared.codec import Json
 from ...module_utils._shared.errors import ComputeError
 from ...module_utils._shared.value_rules import check_names
-from .._hosts.action import Controller, raw_variables
+from .._hosts.action import ComputeAction, raw_variables
 from .._settings.known_names import AGENT_VARIABLES, PREFIXES, check_known, in_templates, of_collection, suspects
 from .._settings.playbook_settings import ENVIRONMENTS_TO_BUILD
 from .._settings.session_files import extra_files
@@ -52,27 +52,27 @@ def of_roles() -> Set[str]:
     return names
 
 
-def check_command(place: Controller, agents: bool = True) -> Json:
+def check_command(place: ComputeAction, agents: bool = True) -> Json:
     """Refuse misspelled variables, and an inventory without agents if it must have some.
 
     It looks at the agents, the head and the host of the task: no task reads the variables of other hosts.
     """
-    groups = place.variables.get("groups") or {}
+    groups = place.task_vars.get("groups") or {}
     listed = [str(host) for host in groups.get("agents") or ()]
     heads = [str(host) for host in groups.get("head") or ()]
-    hosts = dict.fromkeys([*listed, *heads, str(place.variables["inventory_hostname"])])
-    variables = raw_variables(place.variables, hosts)
+    hosts = dict.fromkeys([*listed, *heads, str(place.task_vars["inventory_hostname"])])
+    variables = raw_variables(place.task_vars, hosts)
     found: Dict[str, List[str]] = {}
     for host, own in variables.items():
         for name in own:
             if str(name).startswith(PREFIXES):
                 found.setdefault(str(name), []).append(host)
-    files = extra_files(place.action._loader)
-    extra = load_extra_vars(place.action._loader)
+    files = extra_files(place._loader)
+    extra = load_extra_vars(place._loader)
     given = {str(name): files.get(str(name), "") for name in extra}
     _check_names(place, given, found, [extra, *variables.values()])
     if agents and not listed:
-        raise ComputeError(_without_agents(str(place.variables["playbook_dir"])))
+        raise ComputeError(_without_agents(str(place.task_vars["playbook_dir"])))
     return {}
 
 
@@ -90,7 +90,7 @@ def _without_agents(playbooks: str) -> str:
 
 
 def _check_names(
-    place: Controller, given: Mapping[str, str], found: Dict[str, List[str]], variables: List[Mapping[str, Any]]
+    place: ComputeAction, given: Mapping[str, str], found: Dict[str, List[str]], variables: List[Mapping[str, Any]]
 ) -> None:
     """Reads templates and the specifications of the roles only if a name is none of the declared variables."""
     known: Set[str] = set(DECLARED)
@@ -100,9 +100,9 @@ def _check_names(
     if not _are_of_collection(context.CLIARGS.get("args") or ()):
         given = of_collection(given, known)
     for own in variables:
-        known.update(check_names(IGNORED, place.action._templar.template(own.get(IGNORED)) or []))
+        known.update(check_names(IGNORED, place._templar.template(own.get(IGNORED)) or []))
     # A name without our prefix may be a part of a value, as in -e run=7 for session_name: "train-{{ run }}".
-    read = {name for own in [*variables, _of_task(place.variables)] for name in in_templates(dict(own))}
+    read = {name for own in [*variables, _of_task(place.task_vars)] for name in in_templates(dict(own))}
     known |= {name for name in read if not name.startswith(PREFIXES)}
     check_known(given, found, known)
 

@@ -54,12 +54,12 @@ class LaunchVariables:
     last_check: AgentChecks | None
 
 
-def checked_settings(action: ComputeAction, task_vars: Json, playbook: str) -> Settings:
+def checked_settings(action: ComputeAction, playbook: str) -> Settings:
     """Return what a playbook reads from the options and variables of its task, in its normal form.
 
     Raises InputError, which names the variable, and ComputeError for a release of Ansible that is not safe.
     """
-    values = _given(action, task_vars, playbook)
+    values = _given(action, playbook)
     _warn(action, values)
     if playbook == ENVIRONMENTS:
         values = catalogue.with_environment(values, _table(values))
@@ -67,12 +67,12 @@ def checked_settings(action: ComputeAction, task_vars: Json, playbook: str) -> S
     return resolved_settings(settings) if playbook == LIST else settings
 
 
-def launch_variables(action: ComputeAction, task_vars: Json, other: Json) -> LaunchVariables:
+def launch_variables(action: ComputeAction, other: Json) -> LaunchVariables:
     """Return what a launch reads.
 
     ``other`` has variables of another session or a devcontainer.json, for those that are not given.
     """
-    given = _given(action, task_vars, LAUNCH)
+    given = _given(action, LAUNCH)
     asked = _merged(given, other)
     _warn(action, asked)
     values = catalogue.with_environment(asked, _table(asked))
@@ -85,15 +85,15 @@ def launch_variables(action: ComputeAction, task_vars: Json, other: Json) -> Lau
         asked.pop(name, None)
     return LaunchVariables(
         settings,
-        _requests(action, values, settings, task_vars),
+        _requests(action, values, settings),
         _origins(action, given, asked, values, settings),
-        _last_check(action, settings, task_vars),
+        _last_check(action, settings),
     )
 
 
-def apps_change(action: ComputeAction, task_vars: Json) -> AppsChange:
+def apps_change(action: ComputeAction) -> AppsChange:
     """Return the change of the apps of a running session that the variables ask for."""
-    values = _given(action, task_vars, APPS)
+    values = _given(action, APPS)
     _warn(action, values)
     table = _table(values)
     if values.get("session_name"):
@@ -103,10 +103,10 @@ def apps_change(action: ComputeAction, task_vars: Json) -> AppsChange:
     return _of_running_session(values, _checked(APPS, values))
 
 
-def _given(action: ComputeAction, task_vars: Json, playbook: str) -> Dict[str, Any]:
+def _given(action: ComputeAction, playbook: str) -> Dict[str, Any]:
     check_release(__version__, jinja_version)
     _check_leftover(load_extra_vars(action._loader))
-    return _values(action, playbook, task_vars)
+    return _values(action, playbook)
 
 
 def _table(values: Json) -> catalogue.Table:
@@ -154,7 +154,7 @@ def _origins(action: ComputeAction, given: Json, asked: Json, values: Json, sett
     return found
 
 
-def _requests(action: ComputeAction, values: Json, settings: Settings, task_vars: Json) -> List[Request]:
+def _requests(action: ComputeAction, values: Json, settings: Settings) -> List[Request]:
     """The requests of a launch, whose agents exist and whose secrets can be read."""
     values = with_preset(values, settings.preset, settings.presets)
     is_given = all(values.get(name) not in (None, "") for name in ("session_name", "session_cluster_size"))
@@ -162,9 +162,9 @@ def _requests(action: ComputeAction, values: Json, settings: Settings, task_vars
         raise InputError(
             "session_scale", True, "needs the session_name of one session that runs, and session_cluster_size"
         )
-    values["session_resource_group"] = _chosen_group(values, _groups(task_vars))
+    values["session_resource_group"] = _chosen_group(values, _groups(action.task_vars))
     requests = make_requests(values, settings.count)
-    _check_agents(requests[0], [str(host) for host in task_vars.get("ansible_play_hosts_all") or []])
+    _check_agents(requests[0], [str(host) for host in action.task_vars.get("ansible_play_hosts_all") or []])
     read_secrets(requests[0].secrets, values.get(SECRETS), action._loader)
     return requests
 
@@ -179,10 +179,10 @@ def _groups(task_vars: Json) -> List[str]:
     return list(dict.fromkeys(str(group).strip() for group in found))
 
 
-def _values(action: ComputeAction, playbook: str, task_vars: Json) -> Dict[str, Any]:
+def _values(action: ComputeAction, playbook: str) -> Dict[str, Any]:
     """The options and the variables of the task, by full name; those that are not set are left out."""
     names = [variable.full_name for variable in read_by(playbook)]
-    found = {name: action.value(name, task_vars) for name in names if name in action.given or name in task_vars}
+    found = {name: action.value(name) for name in names if name in action.given or name in action.task_vars}
     values = {name: from_text(name, value) for name, value in found.items()}
     return {name: plain_secrets(value) if name == SECRETS else value for name, value in values.items()}
 
@@ -291,11 +291,11 @@ def _chosen_group(values: Json, groups: List[str]) -> Any:
     return given
 
 
-def _last_check(action: ComputeAction, settings: Settings, task_vars: Json) -> AgentChecks | None:
+def _last_check(action: ComputeAction, settings: Settings) -> AgentChecks | None:
     """The last check of these agents, for a launch with a preflight; None without, or if it is missing or too old."""
     if not settings.preflight:
         return None
-    agents = addresses(task_vars, action._task)
+    agents = addresses(action.task_vars, action._task)
     return last_check.read_last_check(settings.artifacts, agents, settings.preflight_age)
 
 

@@ -37,7 +37,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.results imp
     ],
 )
 def test_an_agent_that_cannot_be_asked_is_a_report_that_says_so(answer: Answer, reason: str) -> None:
-    result = played(agent_info.ActionModule, answer).act({"name": "a", "group": "gpu"}, {})
+    result = played(agent_info.ActionModule, answer, args={"name": "a", "group": "gpu"}).act()
     may_return = isinstance(answer, AnsibleConnectionFailure)
     agent = {"name": "a", "group": "gpu", "reachable": False, "reason": reason, "may_return": may_return}
     assert result["agent"] == agent
@@ -47,7 +47,8 @@ def test_an_agent_that_cannot_be_asked_is_a_report_that_says_so(answer: Answer, 
 def test_an_agent_whose_step_is_killed_may_return() -> None:
     """Memory may run out on one agent: that keeps no session from the others."""
     killed = {"failed": True, "rc": 137, "module_stdout": "", "module_stderr": "Killed"}
-    result = played(agent_info.ActionModule, with_failure_message(killed, "report.collect", "a")).act({"name": "a"}, {})
+    answer = with_failure_message(killed, "report.collect", "a")
+    result = played(agent_info.ActionModule, answer, args={"name": "a"}).act()
     why = "a: step report.collect was ended by SIGKILL; if memory ran out there, free some, and run the same command again"
     assert (result["agent"]["reachable"], result["agent"]["may_return"]) == (False, True)
     assert result["agent"]["reason"] == why + "."
@@ -56,7 +57,7 @@ def test_an_agent_whose_step_is_killed_may_return() -> None:
 def test_wrong_options_are_the_users_to_mend() -> None:
     answer = {"failed": True, "msg": "cpus: …", "failure": {"code": "input"}}
     with pytest.raises(ComputeError, match="cpus: …"):
-        played(agent_info.ActionModule, answer).act({"name": "a"}, {})
+        played(agent_info.ActionModule, answer, args={"name": "a"}).act()
 
 
 # All of them

@@ -71,21 +71,24 @@ def made(call: str, answer: Any = None, **options: Any) -> Any:
 
 
 def step(call: str, task_vars: Json | None = None, **params: Any) -> Json:
-    result: Json = made(call, params=params).act({}, task_vars or {})
+    task = made(call, params=params)
+    task.task_vars = task_vars or {}
+    result: Json = task.act()
     return result
 
 
 def test_a_step_of_the_head_gets_its_store_and_no_engine() -> None:
     task = made("store.provide", params={"docker_host": "unix:///e.sock"}, state_dir="/srv/store", timeout=30)
     given = {"params": {"docker_host": "unix:///e.sock"}, "state_dir": "/srv/store"}
-    asked = task.act({}, {"inventory_hostname": "a1"})
+    task.task_vars = {"inventory_hostname": "a1"}
+    asked = task.act()
     assert asked == {"asked": {"call": "store.provide", **given}, "name": "cluster.compute.head_step"}
 
 
 def test_a_host_is_the_head_for_the_steps_of_its_engine_too() -> None:
     action = made("network.absent", params={})
     action.head = "a1"
-    found = [action.step(Call("network.absent", {}, as_sent), {}, host)["name"].rpartition(".")[2] for host in HOSTS]
+    found = [action.step(Call("network.absent", {}, as_sent), host)["name"].rpartition(".")[2] for host in HOSTS]
     assert found == ["head_step", "agent_step", "agent_step"]
 
 
@@ -198,8 +201,9 @@ def test_an_unavailable_host_is_a_failure() -> None:
 
 
 def asked(call: str, **options: Any) -> Json:
-    variables = {"inventory_hostname": "a1", "agent_docker_host": "unix:///run/own.sock"}
-    result = made(call, **options).act({}, variables)
+    task = made(call, **options)
+    task.task_vars = {"inventory_hostname": "a1", "agent_docker_host": "unix:///run/own.sock"}
+    result = task.act()
     assert result["name"] == "cluster.compute.agent_step"
     found: Json = result["asked"]
     return found

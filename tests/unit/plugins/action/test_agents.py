@@ -30,8 +30,9 @@ def act(action: type[ComputeAction], args: Json, task_vars: Json, answer: Json |
 
     task = SimpleNamespace(check_mode=False, diff=False, args=args, async_val=0, delegate_to=None)
     templar = SimpleNamespace(template=lambda value: value)
-    result = Played(task, None, None, None, templar, None).act(dict(args), task_vars)
-    return SimpleNamespace(result=result, called=called)
+    made = Played(task, None, None, None, templar, None)
+    made.task_vars = task_vars
+    return SimpleNamespace(result=made.act(), called=called)
 
 
 @pytest.mark.parametrize(("options", "sentence"), [({}, "name"), ({"name": "a1", "nonsense": 3}, "nonsense")])

@@ -23,7 +23,6 @@ from warm_playbook import run_of_checkout
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
-from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.action import Controller
 from ansible_collections.cluster.compute.plugins.plugin_utils._settings.known_names import PREFIXES
 from ansible_collections.cluster.compute.plugins.plugin_utils._variables import known_names_check
 
@@ -49,10 +48,11 @@ def check(folder: Path, inventory: Json, agents: bool = True) -> None:
     loader = DataLoader()
     hosts = InventoryManager(loader=loader, sources=[str(folder / "hosts.yml")])
     hostvars = HostVars(hosts, VariableManager(loader=loader, inventory=hosts), loader)
-    action: Any = SimpleNamespace(_loader=loader, _templar=SimpleNamespace(template=lambda value: value))
     groups = hosts.get_groups_dict()
     own = {"hostvars": hostvars, "groups": groups, "inventory_hostname": "localhost", "playbook_dir": "/playbooks"}
-    known_names_check.check_command(Controller(action, own), agents)
+    templar = SimpleNamespace(template=lambda value: value)
+    action: Any = SimpleNamespace(_loader=loader, _templar=templar, task_vars=own)
+    known_names_check.check_command(action, agents)
 
 
 def site(**variables: Any) -> Json:

@@ -24,7 +24,6 @@ def test_keys_stay_with_containers_that_may_have_them(tmp_path: Path, state: str
     made = plan(request(size=2))
     # A step that dies says no code.
     failed = {"failed": True, "msg": "it failed", **({"failure": {"code": code}} if code else {})}
-    action = played(containers.ActionModule, failed)
     args = {
         "plan": made.to_json(),
         "state": state,
@@ -32,5 +31,5 @@ def test_keys_stay_with_containers_that_may_have_them(tmp_path: Path, state: str
         "install_ssh": True,
         "artifacts": str(tmp_path),
     }
-    assert action.act(args, {})["failed"]
+    assert played(containers.ActionModule, failed, args=args).act()["failed"]
     assert bool(list(tmp_path.rglob("identity"))) == kept

@@ -29,9 +29,9 @@ def test_only_its_own_registry_receives_a_login(
     monkeypatch: pytest.MonkeyPatch, registry: str | None, name: str, is_sent: bool
 ) -> None:
     monkeypatch.setattr(images, "login_for", lambda reference: {"identity_token": reference})
-    action = played(image.ActionModule, {})
+    action = played(image.ActionModule, {}, args={"name": name, "registry": registry, **LOGIN})
     action.counted_step = action.step
-    action.act({"name": name, "registry": registry, **LOGIN}, {})
+    action.act()
     [asked] = action.asked
     sent = {key: asked[key] for key in ("username", "password", "identity_token") if key in asked}
     assert sent == (LOGIN if is_sent else {"identity_token": name})

@@ -123,8 +123,8 @@ def test_keys_that_were_made_for_a_call_that_fails_are_removed(kept: bool, tmp_p
     if kept:
         folder.identity(whole["session"]["id"], create=True)
     args = {"state": "created", "install_ssh": True, "agent": "a", "plan": whole, "artifacts": str(tmp_path)}
-    action = played(containers.ActionModule, {"failed": True, "msg": "refused"})
-    assert action.act(args, {})["failed"]
+    action = played(containers.ActionModule, {"failed": True, "msg": "refused"}, args=args)
+    assert action.act()["failed"]
     assert Path(folder.folder).exists() == kept
 
 

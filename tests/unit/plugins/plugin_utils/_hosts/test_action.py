@@ -21,7 +21,7 @@ from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.call import
 class Asked(ComputeAction):
     """The options with which the module of a step is called."""
 
-    def act(self, args: Any, task_vars: Any) -> Any:
+    def act(self) -> Any:
         raise NotImplementedError
 
     def _execute_module(self, module_name: str, module_args: Any, task_vars: Any) -> Any:  # type: ignore[override]
@@ -59,9 +59,9 @@ def test_a_module_asks_the_engine_of_the_host_it_runs_on(
     connection = SimpleNamespace(transport="ssh", **vars(NO_PIPELINING))
     action = Asked(task, connection, None, None, SimpleNamespace(template=lambda text: text), None)
     given = {"docker_host": named} if named else {}
-    task_vars = {"hostvars": HOSTVARS, **({} if own is None else {"agent_docker_host": own})}
-    assert action.step(Call("image.pull", given, as_sent), task_vars).get("docker_host") == engine
-    assert "docker_host" not in action.step(Call("store.provide", {}, as_sent), task_vars)
+    action.task_vars = {"hostvars": HOSTVARS, **({} if own is None else {"agent_docker_host": own})}
+    assert action.step(Call("image.pull", given, as_sent)).get("docker_host") == engine
+    assert "docker_host" not in action.step(Call("store.provide", {}, as_sent))
 
 
 @pytest.mark.parametrize("is_found", [True, False])
@@ -85,7 +85,7 @@ def test_an_answer_of_a_host_adds_no_host_and_no_variable(is_found: bool) -> Non
         return dict(answer)
 
     action._execute_module = execute
-    found = action.step(Call("swarm.describe", {}, as_sent), {})
+    found = action.step(Call("swarm.describe", {}, as_sent))
     kept = {"discovered_interpreter_python": "/usr/bin/python3"} if is_found else None
     assert {name: found.get(name) for name in answer} == {**dict.fromkeys(answer), "swarm": {}, "ansible_facts": kept}
 
@@ -97,7 +97,8 @@ def test_the_options_of_a_module_are_not_written_to_the_system_log() -> None:
     seen: list[dict[str, object]] = []
     action._execute_module = lambda _name, **options: seen.append(options["task_vars"]) or {}
     given: dict[str, object] = {"ansible_connection": "ssh"}
-    action.step(Call("image.pull", {}, as_sent), given)
+    action.task_vars = given
+    action.step(Call("image.pull", {}, as_sent))
     assert constants.config.get_config_value("DEFAULT_NO_TARGET_SYSLOG", variables=seen[0]) is True
     assert given == {"ansible_connection": "ssh"}
 
@@ -110,7 +111,7 @@ def test_a_result_has_the_options_of_its_module_only_where_ansible_shows_them(
     action: Any = ActionModule(task, NO_PIPELINING, None, None, SimpleNamespace(template=lambda text: text), None)
     action._execute_module = lambda _name, **_options: {"invocation": {"module_args": {"plan": {}}}}
     monkeypatch.setattr(action._display, "verbosity", verbosity)
-    assert ("invocation" in action.step(Call("image.pull", {}, as_sent), {})) == kept
+    assert ("invocation" in action.step(Call("image.pull", {}, as_sent))) == kept
 
 
 @pytest.mark.parametrize("check", [True, False])

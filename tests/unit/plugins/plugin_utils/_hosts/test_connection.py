@@ -36,7 +36,7 @@ class Host:
 
     closed: list[str]
 
-    def __init__(self, _action: object, name: str, _task_vars: object) -> None:
+    def __init__(self, _action: object, name: str) -> None:
         self.name = name
 
     def step(self, call: Call[Json]) -> Json:
@@ -52,7 +52,7 @@ class Host:
 def hosts(monkeypatch: pytest.MonkeyPatch) -> other_hosts.OtherHosts:
     Host.closed = []
     monkeypatch.setattr(other_hosts, "OtherHost", Host)
-    return other_hosts.OtherHosts(played(network.ActionModule), {})
+    return other_hosts.OtherHosts(played(network.ActionModule))
 
 
 def test_each_host_is_asked_in_order_and_closed(hosts: other_hosts.OtherHosts) -> None:

@@ -51,7 +51,7 @@ def result_of(answer: dict[str, Any], delegate: str | None = None) -> Any:
     task = SimpleNamespace(check_mode=False, diff=False, args={}, async_val=0, delegate_to=delegate)
     action: Any = ActionModule(task, NO_PIPELINING, None, None, SimpleNamespace(template=lambda text: text), None)
     action._used_interpreter = None
-    action.is_here = lambda _task_vars: False
+    action.is_here = lambda: False
     parse = action._parse_returned_data
     profile = ["legacy"] * (len(signature(parse).parameters) - 1)
 
@@ -61,7 +61,8 @@ def result_of(answer: dict[str, Any], delegate: str | None = None) -> Any:
         return parsed if isinstance(parsed, dict) else parsed.as_result_dict(for_round_trip=True)
 
     action._execute_module = execute
-    return action.step(Call("swarm.join", {}, as_sent), {"inventory_hostname": "node1"})
+    action.task_vars = {"inventory_hostname": "node1"}
+    return action.step(Call("swarm.join", {}, as_sent))
 
 
 @pytest.mark.parametrize(("answer", "said"), DEATHS)

@@ -56,7 +56,7 @@ class World:
         }.get(verb, {})
 
     def commit(self) -> Json:
-        settings = checked_settings(self.play.action, self.play.task_vars, COMMIT)
+        settings = checked_settings(self.play.action, COMMIT)
         return conductor.commit_container(self.play, settings)
 
     def changes(self) -> list[tuple[str, str]]:

@@ -52,12 +52,12 @@ def of_task(given: dict[str, Any]) -> Json:
 
 
 def check(playbook: str, **given: Any) -> Settings:
-    return checked_settings(played(session.ActionModule), of_task(given), playbook)
+    return checked_settings(played(session.ActionModule, variables=of_task(given)), playbook)
 
 
 def launch(**variables: Any) -> LaunchVariables:
     given = {"name": "train", "owner": "alice", "image": "reference", **variables}
-    return launch_variables(played(session.ActionModule), of_task(given), {})
+    return launch_variables(played(session.ActionModule, variables=of_task(given)), {})
 
 
 def test_a_checked_request_is_in_its_normal_form() -> None:
@@ -76,7 +76,7 @@ def test_a_source_of_a_mount_may_name_the_owner() -> None:
 def test_variables_of_another_session_are_used_where_none_is_given() -> None:
     given = {"session_name": "", "session_cpus": 2, "session_command": "", "session_like": "train"}
     other = {"session_name": "train", "session_cpus": 4, "session_memory": "2g", "session_command": "work"}
-    (found,) = launch_variables(played(session.ActionModule), {**given, "hostvars": {}}, other).requests
+    (found,) = launch_variables(played(session.ActionModule, variables={**given, "hostvars": {}}), other).requests
     assert (found.name, found.millicpus, found.memory, found.command) == ("train", 2000, 2 << 30, "work")
 
 
@@ -95,9 +95,9 @@ def test_each_value_has_its_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "session_environment": {"A": 1},
     }
     own = {"lab": {"versions": {"1": "own/lab:1"}, "command": "work", "environment": {"B": "2"}}}
-    task_vars = {**given, **site, "session_environments": own, "hostvars": {}}
+    action.task_vars = {**given, **site, "session_environments": own, "hostvars": {}}
     other = {"session_name": "former", "session_cpus": 2, "session_memory": "2g", "session_bootstrap": "prepare"}
-    found = launch_variables(action, task_vars, other).origins
+    found = launch_variables(action, other).origins
     assert {
         name: found[name] for name in found if name not in ("session_environments", "session_like", "session_preset")
     } == {
@@ -117,7 +117,7 @@ def test_each_value_has_its_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_environment_variables_of_a_devcontainer_file_are_added() -> None:
     given = {"session_devcontainer": "devcontainer.json", "session_environment": {"A": "1"}, "hostvars": {}}
     other = {"session_name": "train", "session_environment": {"A": "2", "B": "3"}}
-    found = launch_variables(played(session.ActionModule), given, other)
+    found = launch_variables(played(session.ActionModule, variables=given), other)
     assert found.requests[0].environment == {"A": "1", "B": "3"}
     assert found.origins["session_name"] == "devcontainer.json"
     assert found.origins["session_environment"] == "inventory or playbook, devcontainer.json"
@@ -128,7 +128,7 @@ def test_mounts_of_a_devcontainer_file_are_added_where_the_user_mounts_nothing()
     own = ["/srv/<% owner %>/train:/workspaces/train", {"source": "cache", "target": "/cache"}]
     given = {"session_devcontainer": "x.json", "session_name": "train", "session_owner": "alice", "hostvars": {}}
     other = {"session_mounts": [{"source": "theirs", "target": "/cache/"}, {"source": "data", "target": "/data"}]}
-    found = launch_variables(played(session.ActionModule), {**given, "session_mounts": own}, other)
+    found = launch_variables(played(session.ActionModule, variables={**given, "session_mounts": own}), other)
     mounts = [(mount.source, mount.target) for mount in found.requests[0].mounts]
     assert mounts == [("/srv/alice/train", "/workspaces/train"), ("cache", "/cache"), ("data", "/data")]
 
@@ -144,7 +144,8 @@ def test_a_preset_that_the_command_names_replaces_amounts_of_another_session(
     given = {"session_preset": "tiny", "session_presets": {"tiny": {"cpus": 0.1, "memory": "64m"}}, "hostvars": {}}
     other = {"session_name": "train", "session_cpus": 8, "session_memory": "2g", "session_shm": "1g"}
     mine = {**given, "session_like": "former", "session_memory": "1g"}
-    found = launch_variables(action, mine, other)
+    action.task_vars = mine
+    found = launch_variables(action, other)
     made = found.requests[0]
     assert (made.millicpus, made.memory, made.shm) == (cpus, 1 << 30, 1 << 30)
     assert found.origins["session_cpus"] == ("preset tiny" if options else "session former")
@@ -154,7 +155,8 @@ def test_an_option_has_precedence_over_its_variable_and_over_a_preset() -> None:
     action = played(session.ActionModule)
     action.given = {"session_cpus": 3, "session_memory": "2g"}
     task_vars = {"session_name": "train", "session_cpus": 2, "session_preset": "small", "session_cluster_size": 2}
-    (found,) = launch_variables(action, {**task_vars, "hostvars": {}}, {}).requests
+    action.task_vars = {**task_vars, "hostvars": {}}
+    (found,) = launch_variables(action, {}).requests
     assert (found.millicpus, found.memory, found.size) == (3000, 2 << 30, 2)
 
 
@@ -361,10 +363,10 @@ def test_the_image_of_a_running_session_gives_apps_their_names(
     (tmp_path / "train/session.json").write_text(json.dumps(document))
     own = {"r": {"versions": {"4": "r:4"}, "apps": [{"name": "rstudio", "port": 8787, "command": "exec r"}]}}
     given = {"name": "train", "artifacts": str(tmp_path), "environments": own}
-    [app] = apps_change(played(session_apps.ActionModule), of_task({"apps": name, **given})).apps
+    [app] = apps_change(played(session_apps.ActionModule, variables=of_task({"apps": name, **given}))).apps
     assert (app.name, app.port) == (name, port)
     with pytest.raises(InputError, match=r"session_apps: 'none': .* has no app of this name, only"):
-        apps_change(played(session_apps.ActionModule), of_task({"apps": "none", **given}))
+        apps_change(played(session_apps.ActionModule, variables=of_task({"apps": "none", **given})))
 
 
 def test_a_numbered_session_needs_a_name_in_quotes() -> None:
