@@ -9,6 +9,7 @@ from typing import List, Sequence
 
 from .._agent.shared_folders import find_marks, read_only, remove_marks, unwritable, write_marks
 from .._shared.codec import Json
+from .._shared.documents.step_documents import Change
 from .step import AgentHandle
 
 _READ_ONLY = (
@@ -52,6 +53,6 @@ def find(agent: AgentHandle, marks: Json, token: str, patience: float = 5) -> Js
     return {"folders": sorted(marks)}
 
 
-def unmark(agent: AgentHandle, folders: Sequence[str], token: str, permitted: Sequence[str] = ()) -> Json:
+def unmark(agent: AgentHandle, folders: Sequence[str], token: str, permitted: Sequence[str] = ()) -> Change:
     """Remove the marks."""
-    return {"changed": bool(remove_marks(folders, token, agent.name, permitted=permitted))}
+    return Change(bool(remove_marks(folders, token, agent.name, permitted=permitted)))

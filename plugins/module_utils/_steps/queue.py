@@ -21,6 +21,7 @@ from .._head.store import Store
 from .._head.usage import held_on, sample
 from .._shared.codec import Json, subset
 from .._shared.documents.decision import BegunPass, Holder, QueueRound, Upkeep
+from .._shared.documents.step_documents import Change
 from .._shared.planning.request import Request
 from .._shared.planning.swarm_plan import read_agents
 from .._shared.states import ERROR, LIVE, PENDING, RUNNING
@@ -74,11 +75,11 @@ def _session(row: SessionRecord, request: Request) -> Json:
     return {**subset(row, "id", "name", "owner", "state"), "request": request.to_json()}
 
 
-def end(head: Head, owner: str, holder: Json) -> Json:
+def end(head: Head, owner: str, holder: Json) -> Change:
     """End the pass."""
     with Store.opened(head.directory, read_only=head.check) as store:
         queue_pass.end(store, owner, Holder.from_json(holder))
-    return {}
+    return Change()
 
 
 def maintain(
@@ -114,8 +115,8 @@ def fenced(head: Head, agents: Sequence[Json]) -> Upkeep:
         return Upkeep(fenced=to_clean(store.fences(), store.swarms(), read_agents(agents)))
 
 
-def cleaned(head: Head, agent: str, sessions: Sequence[str], node: str = "") -> Json:
+def cleaned(head: Head, agent: str, sessions: Sequence[str], node: str = "") -> Change:
     """An agent has nothing of these sessions any more: they may be placed there again. C(node) is new if it has joined again."""
     with Store.opened(head.directory, read_only=head.check) as store:
         unfence(store, agent, sessions, node)
-    return {}
+    return Change()

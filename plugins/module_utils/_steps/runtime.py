@@ -57,7 +57,7 @@ def examine(
     try:
         engine = agent.connect(Engine)
         info, reference = engine.info(), engine.image(image) or {}
-        place = swarm.describe(agent, addresses, deadline=deadline)["swarm"] if in_swarm else None
+        place = swarm.describe(agent, addresses, deadline=deadline).swarm.to_json() if in_swarm else None
         _check(agent, _LIVE_RESTORE, in_swarm and info.get("LiveRestoreEnabled"))
         has_runtime = bool(reference) and is_installed(engine, reference, agent.edition)
     except (EngineError, LibraryError) as error:

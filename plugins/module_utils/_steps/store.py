@@ -17,6 +17,7 @@ from .._head.store import Store
 from .._shared.codec import Json
 from .._shared.documents.plan import App
 from .._shared.documents.report import AgentReport
+from .._shared.documents.step_documents import Change
 from .._shared.errors import StateError
 from .._shared.names import check_owner
 from .._shared.planning import fair_share, policy_rules
@@ -66,13 +67,13 @@ def policy(head: Head, agents: Sequence[Json] = ()) -> Json:
     return {"policy": document, "owners": found, "lines": policy_lines(site, found)}
 
 
-def check_relays(head: Head, relays: Sequence[App], owner: str, port_range: str) -> Json:
+def check_relays(head: Head, relays: Sequence[App], owner: str, port_range: str) -> Change:
     """Refuse relays of a running session whose apps or ports the policy of the site does not permit this owner."""
     policy_rules.permit_relays(read_policy(head.directory), check_owner("session_owner", owner), relays, port_range)
-    return {}
+    return Change()
 
 
-def check_commit(head: Head, session: str, owner: str, image: str) -> Json:
+def check_commit(head: Head, session: str, owner: str, image: str) -> Change:
     """Refuse an image of a session that is not this owner's, that another login requested, or that the policy does not permit."""
     policy_rules.permit_commit(read_policy(head.directory), check_owner("session_owner", owner), image)
     with Store.opened(head.directory, read_only=True) as store:
@@ -80,7 +81,7 @@ def check_commit(head: Head, session: str, owner: str, image: str) -> Json:
         if row.owner != owner or (requester and requester.uid != Requester.of_this_process().uid):
             message = f"Session {row.name} of {row.owner} is another login's: only the login that launched it makes images of it."
             raise StateError(message, row.name)
-    return {}
+    return Change()
 
 
 def usage(head: Head, owner: Optional[str] = None, month: Optional[str] = None) -> Json:

@@ -10,22 +10,22 @@ from typing import List, Mapping, Optional, Sequence
 
 from .._agent import swarm
 from .._agent.host import own_address
-from .._shared.codec import Json
+from .._shared.documents.step_documents import ChangedNodes
 from .._shared.errors import ConflictError, StateError
-from .._shared.planning.swarm_plan import Membership, Node
+from .._shared.planning.swarm_plan import ChangedNode, Membership, Node
 from .._shared.waiting import deadline_in
 from .step import AgentHandle
 
 
 def describe(
     agent: AgentHandle, addresses: Optional[List[str]] = None, tokens: bool = False, deadline: int = 60
-) -> Json:
+) -> ChangedNode:
     """C(swarm) describes the engine's place in its Swarm; C(tokens) are those that others join with."""
     engine = agent.connect(swarm.SwarmEngine)
     place = swarm.settled_membership(engine, deadline_in(deadline))
     is_local = agent.docker_host.startswith("unix://")
-    found: Json = {"swarm": swarm.node_of(engine, place, addresses or [], is_local=is_local).to_json()}
-    return {**found, "tokens": engine.tokens()} if tokens else found
+    node = swarm.node_of(engine, place, addresses or [], is_local=is_local)
+    return ChangedNode(swarm=node, tokens=engine.tokens() if tokens else {})
 
 
 def join(
@@ -36,7 +36,7 @@ def join(
     token: str = "",
     address_pool: Sequence[str] = (),
     deadline: int = 60,
-) -> Json:
+) -> ChangedNode:
     """Join the Swarm of a manager at C(remote), or create one. Raises ConflictError for an engine in another Swarm."""
     engine, end = agent.connect(swarm.SwarmEngine), deadline_in(deadline)
     before = swarm.settled_membership(engine, end)
@@ -54,7 +54,7 @@ def join(
     return _change(agent, before, after, addresses)
 
 
-def leave(agent: AgentHandle, addresses: Optional[List[str]] = None) -> Json:
+def leave(agent: AgentHandle, addresses: Optional[List[str]] = None) -> ChangedNode:
     """Leave the Swarm."""
     engine = agent.connect(swarm.SwarmEngine)
     before = swarm.membership(engine)
@@ -65,29 +65,31 @@ def leave(agent: AgentHandle, addresses: Optional[List[str]] = None) -> Json:
     return _change(agent, before, Membership(), addresses)
 
 
-def set_roles(agent: AgentHandle, nodes: Sequence[str], role: str, deadline: int = 60) -> Json:
+def set_roles(agent: AgentHandle, nodes: Sequence[str], role: str, deadline: int = 60) -> ChangedNodes:
     """Make nodes managers or workers; C(nodes) are those that changed. The agent is a manager."""
     changed = swarm.set_node_roles(
         agent.connect(swarm.SwarmEngine), nodes, role, deadline_in(deadline), check=agent.check
     )
-    return {"changed": bool(changed), "nodes": changed}
+    return ChangedNodes(bool(changed), tuple(changed))
 
 
-def remove_nodes(agent: AgentHandle, nodes: Sequence[str], deadline: int = 60) -> Json:
+def remove_nodes(agent: AgentHandle, nodes: Sequence[str], deadline: int = 60) -> ChangedNodes:
     """Remove nodes that have left the Swarm; C(nodes) are those that were removed. The agent is a manager."""
     changed = swarm.remove_swarm_nodes(
         agent.connect(swarm.SwarmEngine), nodes, deadline_in(deadline), check=agent.check
     )
-    return {"changed": bool(changed), "nodes": changed}
+    return ChangedNodes(bool(changed), tuple(changed))
 
 
-def remove_former(agent: AgentHandle, node: str, deadline: int = 60) -> Json:
+def remove_former(agent: AgentHandle, node: str, deadline: int = 60) -> ChangedNodes:
     """Remove what a host was in the Swarm before it joined as C(node). The agent is a manager."""
     listed = agent.connect(swarm.SwarmEngine).nodes()
     return remove_nodes(agent, swarm.former_nodes(listed, node), deadline)
 
 
-def fence(agent: AgentHandle, nodes: Mapping[str, str], removes: bool, swarm_id: str = "", deadline: int = 60) -> Json:
+def fence(
+    agent: AgentHandle, nodes: Mapping[str, str], removes: bool, swarm_id: str = "", deadline: int = 60
+) -> ChangedNodes:
     """Make sure that the Swarm has lost these nodes, by the name of their agent. The agent is a manager.
 
     A node that is not in its list has been removed, if it was of this Swarm: a manager of another one knows nothing about it.
@@ -105,12 +107,12 @@ def fence(agent: AgentHandle, nodes: Mapping[str, str], removes: bool, swarm_id:
             message = "%s does not answer, but for the Swarm of %s %s: its containers may still run, so they are not made elsewhere."
             raise StateError(message % (name, agent.name, found), name)
     if not removes:
-        return {"changed": False, "nodes": []}
+        return ChangedNodes()
     swarm.set_node_roles(engine, list(nodes.values()), "worker", deadline_in(deadline), check=agent.check)
     return remove_nodes(agent, list(nodes.values()), deadline)
 
 
-def _change(agent: AgentHandle, before: Membership, after: Membership, addresses: List[str] | None) -> Json:
+def _change(agent: AgentHandle, before: Membership, after: Membership, addresses: List[str] | None) -> ChangedNode:
     node = Node(**{**vars(after), "address": after.address or own_address(addresses or [])}, name=agent.name)
     difference = {"before": before.to_json(), "after": after.to_json()}
-    return {"changed": after is not before, "swarm": node.to_json(), "diff": difference}
+    return ChangedNode(after is not before, node, diff=difference)

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import List, Mapping, Sequence, Tuple
+from typing import Any, List, Mapping, Sequence, Tuple
 
 from ...module_utils._agent.ssh.app_files import running
-from ...module_utils._shared.codec import Json, sealed, subset
+from ...module_utils._shared.codec import ModuleResult, sealed, subset
 from ...module_utils._shared.documents.plan import App, Plan, User
+from ...module_utils._shared.documents.report import AppState, Relay
 from ...module_utils._shared.documents.session_json import SessionApp, SessionContainer, SessionDocument, tunnel
+from ...module_utils._shared.documents.step_documents import ChangedApps
 from ...module_utils._shared.documents.topology import kept_apps
 from ...module_utils._shared.errors import ComputeError, InputError, StateError
 from ...module_utils._shared.names import local_port
@@ -33,7 +35,7 @@ def restart_apps(play: Play, plan: Plan, names: Sequence[str], seconds: int) -> 
     change_apps(play, plan.session.name, change, {one.hostname: one.agent for one in plan.containers})
 
 
-def change_apps(play: Play, name: str, change: AppsChange, agents: Mapping[str, str] | None = None) -> Json:
+def change_apps(play: Play, name: str, change: AppsChange, agents: Mapping[str, str] | None = None) -> ModuleResult:
     """Change the apps of a session, and write their URLs; the result has lines for people.
 
     ``agents`` has the agent of each container, if another controller may have moved them since C(session.json) was written.
@@ -55,13 +57,13 @@ def change_apps(play: Play, name: str, change: AppsChange, agents: Mapping[str, 
         if document.session.id != known:
             raise StateError(f"Session {name} was replaced by another session of this name; run the command again.")
         removed = list(change.remove)
-        relays = {relay["name"]: relay for relay in result["relays"]}
+        relays = {relay.name: relay for relay in result.relays}
         # A port that was published at the launch stays published.
         kept = tuple(one for one in document.apps if one.name not in removed or (one.port and not one.relay))
         address = play.address_of(document.containers[0].agent)
         document = _keep(artifacts, replace(document, apps=kept), apps, relays, address)
         _keep_urls(artifacts, document, apps, removed, identity)
-    return {**result, "lines": _lines(result["apps"], document)}
+    return {**result.to_json(), "lines": _lines(result.apps, document)}
 
 
 def _document(play: Play, name: str, agents: Mapping[str, str]) -> SessionDocument:
@@ -83,11 +85,11 @@ def added_apps(play: Play, plan: Plan, listed: Plan) -> List[SessionApp]:
     names = [one.name for one in added] + [app.name for app in running(plan.session.apps)]
     asked = APPS_CHANGE(session=plan.session.id, user=plan.session.user, tokens=sealed({}))
     try:
-        found = play.on(plan.main.agent, asked) if names else {"apps": [], "relays": []}
+        found = play.on(plan.main.agent, asked) if names else ChangedApps()
+        there = {app.name for app in found.apps}
     except ComputeError:  # no reason to undo a session that is verified
-        found = {"apps": [{"name": name} for name in names], "relays": []}
-    there = {app["name"] for app in found["apps"]}
-    relays = [(relay["name"], relay["port"]) for relay in found["relays"]]
+        found, there = ChangedApps(), set(names)
+    relays = [(relay.name, relay.port) for relay in found.relays]
     kept = [one for one in added if one.name in there and (not one.relay or (one.name, one.port) in relays)]
     staying = {one.name for one in kept} | {app.name for one, app in kept_apps(listed) if one.rank or app.name in there}
     gone = [name for name in (*names, *(app.name for _one, app in kept_apps(plan))) if name not in staying]
@@ -116,7 +118,9 @@ def _parts(document: SessionDocument, change: AppsChange) -> List[Tuple[SessionC
     return [pair for pair in parts if pair[1].names_apps] or with_apps
 
 
-def _on_each(play: Play, session: str, parts: List[Tuple[SessionContainer, AppsChange]], common: Json) -> Json:
+def _on_each(
+    play: Play, session: str, parts: List[Tuple[SessionContainer, AppsChange]], common: Mapping[str, Any]
+) -> ChangedApps:
     """Change the apps of these containers, each by its part of the change; the results as one."""
     for container, _part in parts:
         if container.agent not in play.names:
@@ -124,12 +128,12 @@ def _on_each(play: Play, session: str, parts: List[Tuple[SessionContainer, AppsC
             raise InputError("session_name", session, rule)
     results = [play.on(container.agent, _step(container, part, common)) for container, part in parts]
     # Containers on one agent have the same relays there.
-    relays = {relay["name"]: relay for one in results for relay in one["relays"]}
-    apps = [app for one in results for app in one["apps"]]
-    return {"changed": any(one["changed"] for one in results), "apps": apps, "relays": list(relays.values())}
+    relays = {relay.name: relay for one in results for relay in one.relays}
+    apps = tuple(app for one in results for app in one.apps)
+    return ChangedApps(any(one.changed for one in results), apps, tuple(relays.values()))
 
 
-def _step(container: SessionContainer, part: AppsChange, common: Json) -> Call[Json]:
+def _step(container: SessionContainer, part: AppsChange, common: Mapping[str, Any]) -> Call[ChangedApps]:
     return APPS_CHANGE(
         session=part.session,
         apps=part.apps,
@@ -151,16 +155,16 @@ def _check_policy(play: Play, owner: str, apps: List[App], change: AppsChange) -
 
 
 def _keep(
-    artifacts: Artifacts, document: SessionDocument, apps: List[App], relays: Mapping[str, Json], agent: str
+    artifacts: Artifacts, document: SessionDocument, apps: List[App], relays: Mapping[str, Relay], agent: str
 ) -> SessionDocument:
     """Write ``session.json``, with an entry for each app. ``agent`` is where the controller reaches the relays."""
     known = {entry.name: entry for entry in document.apps}
     for app in apps:
         relay = relays.get(app.name)
         if relay:
-            where = app_urls.LOOPBACK if relay["host_ip"].startswith("127.") else agent
-            way = tunnel(artifacts.folder, relay["port"], app.port)
-            known[app.name] = SessionApp(app.name, where, relay["port"], way, relay=True)
+            where = app_urls.LOOPBACK if relay.host_ip.startswith("127.") else agent
+            way = tunnel(artifacts.folder, relay.port, app.port)
+            known[app.name] = SessionApp(app.name, where, relay.port, way, relay=True)
         elif app.name not in known or known[app.name].relay:
             known[app.name] = SessionApp.tunneled(document.session.id, app, artifacts.folder)
     changed = replace(document, apps=tuple(known.values()))
@@ -181,11 +185,11 @@ def _keep_urls(
     app_urls.change_apps(artifacts, urls, removed)
 
 
-def _lines(apps: List[Json], document: SessionDocument) -> List[str]:
+def _lines(apps: Sequence[AppState], document: SessionDocument) -> List[str]:
     tunnels = {entry.name: entry.tunnel for entry in document.apps if entry.tunnel}
     relays = {entry.name: f", published by a relay at port {entry.port}" for entry in document.apps if entry.relay}
-    lines = [f"App {app['name']}: {app['state']}{relays.get(app['name'], '')}" for app in apps]
-    reached = [f"  {tunnels[app['name']]}" for app in apps if app["name"] in tunnels]
+    lines = [f"App {app.name}: {app.state}{relays.get(app.name, '')}" for app in apps]
+    reached = [f"  {tunnels[app.name]}" for app in apps if app.name in tunnels]
     hint = [
         "Each is reached with its command, which lasts until it is stopped; the URLs are in the file apps beside ssh_config:"
     ]

@@ -40,7 +40,7 @@ def commit_container(play: Play, settings: Settings) -> Json:
         others = [one for one in _reached(play, image, owner) if one != agent]
         wanted = CommitSpec(session, owner, name, host, image, squash=settings.commit_squash)
         measured = play.on(agent, IMAGE_MEASURE(wanted=wanted))
-    play.say(str(measured["message"]))
+    play.say(measured.message)
     if play.check:
         return {"changed": True, "image": image, "id": ""}
     with play.phase("commit"):

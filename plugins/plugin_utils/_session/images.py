@@ -15,9 +15,10 @@ from typing import Dict, Iterator, List, Mapping, Sequence
 
 from ansible import constants
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.codec import ModuleResult
 from ...module_utils._shared.documents.image import ALWAYS, MISSING, NEVER, AgentImage
 from ...module_utils._shared.documents.plan import Plan
+from ...module_utils._shared.documents.step_documents import Change
 from ...module_utils._shared.errors import StateError
 from ...module_utils._shared.image_reference import registry_of
 from ...module_utils._shared.units import show_bytes
@@ -177,7 +178,7 @@ def _controller_image(play: Play, name: str) -> Dict[str, AgentImage]:
 def _copy(play: Play, wanted: ImageTarget, copies: Copies) -> None:
     with play.phase("copy"), _fetched(play, wanted, copies) as path:
 
-        def delivered(agent: str) -> Call[Json]:
+        def delivered(agent: str) -> Call[Change]:
             remote = play.others.host(agent).send(path)
             return IMAGE_LOAD(
                 name=wanted.name, path=remote, image_id=copies.id, content=copies.content, owner=wanted.owner
@@ -199,7 +200,7 @@ def _fetched(play: Play, wanted: ImageTarget, copies: Copies) -> Iterator[str]:
         path = os.path.join(folder, ARCHIVE)
         export = IMAGE_EXPORT(image_id=copies.id, path=path, size=copies.size)
 
-        def fetch(agent: str, call: Call[Json]) -> Json:
+        def fetch(agent: str, call: Call[Change]) -> ModuleResult:
             return play.others.host(agent).fetch(call, path, copies.size)
 
         play.on_each([copies.source], lambda _agent: export, fetch)

@@ -103,16 +103,14 @@ def _rejoin(play: Play, reports: Reports, agent: str, swarm: str) -> str:
     if cut_off:
         play.on(agent, CONTAINERS_STOPPED(sessions=cut_off))
     known = play.on(lead, SWARM_DESCRIBE(tokens=True))
-    place = known["swarm"]
     play.on(agent, SWARM_LEAVE())
     join = SWARM_JOIN(
         addresses=[play.address_of(agent)],
-        cluster=place["cluster_id"],
-        remote=place["address"],
-        token=known["tokens"]["worker"],
+        cluster=known.swarm.cluster_id,
+        remote=known.swarm.address,
+        token=known.tokens["worker"],
     )
-    joined = play.on(agent, join)
-    return str(joined["swarm"].get("node_id") or "")
+    return play.on(agent, join).swarm.node_id
 
 
 def _sessions_on_overlays(reports: Reports, agent: str) -> List[str]:

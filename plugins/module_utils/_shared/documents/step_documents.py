@@ -10,9 +10,11 @@ from typing import Any, Iterable, Mapping, Optional, Tuple
 
 from ..codec import Document
 from ..errors import Failure
+from .image import AgentImage
 from .plan import Resources
-from .report import ObservedContainer
+from .report import AppState, ObservedContainer, Relay
 from .schema import (
+    AMOUNT,
     RESOURCES,
     SHORT_NAME,
     WORD,
@@ -73,6 +75,44 @@ class Change(Document):
     """A step that may have ``changed`` something, or that would in check mode."""
 
     changed: bool = ruled(a_flag, False)
+
+
+@dataclass(frozen=True)
+class ChangedApps(Change):
+    """The apps of containers, and the relays that run on their agents."""
+
+    apps: Tuple[AppState, ...] = ruled([rules_of(AppState)], ())
+    relays: Tuple[Relay, ...] = ruled([rules_of(Relay)], ())
+
+
+@dataclass(frozen=True)
+class ChangedImage(Change):
+    """An image on an agent."""
+
+    image: AgentImage = ruled(rules_of(AgentImage), lambda: AgentImage(""))
+
+
+@dataclass(frozen=True)
+class BuiltImage(Change):
+    """The ID of a built image, which is empty in check mode, and what has been done."""
+
+    id: str = ruled(a_line, "")
+    message: str = ruled(a_text, "")
+
+
+@dataclass(frozen=True)
+class MeasuredImage(Document):
+    """How large an image of a container can become, and that as a line."""
+
+    size: int = ruled(AMOUNT)
+    message: str = ruled(a_text)
+
+
+@dataclass(frozen=True)
+class ChangedNodes(Change):
+    """The IDs of the nodes of a Swarm that have changed."""
+
+    nodes: Tuple[str, ...] = ruled([a_line], ())
 
 
 @dataclass(frozen=True)

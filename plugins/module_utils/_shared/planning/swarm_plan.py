@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from ..codec import Document, Json
 from ..constants import VXLAN_PORT
 from ..documents.findings import names_of_one_engine, one_engine
 from ..documents.report import AgentReport, SwarmPlace
+from ..documents.schema import ruled, rules_of, texts
+from ..documents.step_documents import Change
 
 INIT = "init"
 JOIN = "join"
@@ -50,6 +52,19 @@ class Node(Membership):
     held: Tuple[str, ...] = ()
     busy: Tuple[str, ...] = ()
     seen: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ChangedNode(Change):
+    """An agent's engine in its Swarm, with the tokens by which others join and the difference, each only if there is one."""
+
+    swarm: Node = ruled(rules_of(Node), Node)
+    tokens: Mapping[str, str] = ruled(texts, dict)
+    diff: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def written(self) -> Mapping[str, Any]:
+        return {name: value for name, value in vars(self).items() if value or name not in ("tokens", "diff")}
 
 
 def read_agents(reports: Iterable[Json]) -> Tuple[AgentReport, ...]:

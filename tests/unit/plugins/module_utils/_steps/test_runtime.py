@@ -18,6 +18,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.errors imp
     LibraryError,
     StateError,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.swarm_plan import ChangedNode
 from ansible_collections.cluster.compute.plugins.module_utils._steps import runtime
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import AgentHandle
 
@@ -73,9 +74,7 @@ def test_a_host_without_ipv4_is_refused_before_anything_is_installed(monkeypatch
 
 def test_an_engine_that_can_join_no_swarm_is_refused(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "own_address", lambda _wanted: "192.0.2.1")
-    monkeypatch.setattr(
-        runtime.swarm, "describe", lambda _agent, _addresses, deadline: {"swarm": {"state": "inactive"}}
-    )
+    monkeypatch.setattr(runtime.swarm, "describe", lambda _agent, _addresses, deadline: ChangedNode())
     keeping = {"LiveRestoreEnabled": True}
     with pytest.raises(StateError, match=r"^The engine of a1 has live-restore, .* set agent_swarm to false\.$"):
         examined(monkeypatch, REFERENCE, found=keeping, in_swarm=True)
