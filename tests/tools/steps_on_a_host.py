@@ -25,8 +25,6 @@ class Host:
         self._base, self._pipelining, self.prefix = str(base), pipelining, ""
         self._task = SimpleNamespace(check_mode=True, diff=False, environment=[{}])
         self.errors = ""
-        self._templar = SimpleNamespace(template=lambda value: value)
-        self.task_vars: Json = {}
 
     def _is_pipelining_enabled(self, style: str) -> bool:
         return self._pipelining and style == "new"
@@ -52,7 +50,7 @@ def eventually(is_true: Callable[[], bool]) -> None:
 def run_module(host: Host, module: str, archive: Path | None = None) -> None:
     """A step of an agent as a module of its own, whose process stays."""
     asked = {"call": "folders.find", "params": {"marks": {}, "token": "x"}, "agent": "a1"}
-    where = worker_client.directory(host, module)  # type: ignore[arg-type]
+    where = worker_client.directory(host, module, "")  # type: ignore[arg-type]
     command = [sys.executable, "-m", "ansible_collections.cluster.compute.plugins.modules." + module]
     path = {**os.environ, "PYTHONPATH": str(archive) if archive else os.pathsep.join(sys.path)}
     given = json.dumps({"ANSIBLE_MODULE_ARGS": {**asked, "stays": where}})

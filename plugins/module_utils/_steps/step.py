@@ -18,7 +18,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from .._head.state_folder import state_dir
-from .._shared.codec import Document, Json
+from .._shared.codec import Document, Json, ModuleResult
 from .._shared.constants import DOCKER_HOST
 from .._shared.errors import ComputeError, InputError
 from .._worker import module as module_end
@@ -75,7 +75,7 @@ class Steps:
     place: str
     nouns: FrozenSet[str]
 
-    def call(self, name: str, place: object, params: Json) -> Json:
+    def call(self, name: str, place: object, params: Json) -> ModuleResult:
         """The result of a step, such as C(containers.created). Raises InputError for an unknown step or parameter."""
         noun, verb = noun_of(name), name.partition(".")[2]
         step = step_of(noun, verb) if noun in self.nouns else None
@@ -194,7 +194,7 @@ class StepModule:
     steps: Steps
     spec: Mapping[str, Json]
 
-    def work(self, params: Json, check_mode: bool) -> Json:
+    def work(self, params: Json, check_mode: bool) -> ModuleResult:
         """The result of the step that the options name."""
         asked = StepOptions.from_json(params)
         if noun_of(asked.call) in self.steps.nouns & OF_HEAD.nouns:
@@ -206,8 +206,8 @@ class StepModule:
 
     def serve_once(self, request: str, directory: str) -> None:
         """Answer a request of the action plugin, in a process that is no module."""
-        asked = json.loads(request)
-        module_end.serve_once(asked, self.spec, self.work, directory, self._preparation(asked["options"]))
+        asked = module_end.AskedStep.from_json(json.loads(request))
+        module_end.serve_once(asked, self.spec, self.work, directory, self._preparation(asked.options))
 
     def run(self, module: AnsibleModule) -> None:
         module_end.run(module, self.spec, self.work, self._preparation(module.params))

@@ -12,22 +12,32 @@ import json
 import sys
 import time
 import traceback
+from dataclasses import dataclass
 from typing import Any, Callable, Collection, Mapping, Tuple
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from .._shared.calls import taken
-from .._shared.codec import Json
-from .._shared.errors import ComputeError, InputError, LibraryError
+from .._shared.codec import Document, Json, ModuleResult
+from .._shared.errors import ComputeError, Failure, InputError, LibraryError
 from .payload_cache import install, invalidate
 from .worker import daemonize, own_directory
 
-Work = Callable[[Json, bool], Json]
+Work = Callable[[Json, bool], ModuleResult]
 Prepare = Callable[[], None]
 # The name, in a result, of the requests that a module sent to the engine.
 CALLS = "engine_calls"
 HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
+
+
+@dataclass(frozen=True)
+class AskedStep(Document):
+    """The request to a process that is no module: the options of a module that carries out steps, and how its task runs."""
+
+    options: Json
+    check: bool
+    diff: bool
 
 
 def at_least(params: Json, **minima: int) -> None:
@@ -51,7 +61,7 @@ def run(module: AnsibleModule, spec: Mapping[str, Json], work: Work, prepare: Pr
         install(getattr(__spec__.loader, "archive", ""), directory)
         if prepare and not module.params.get("secrets") and _may_daemonize(result):
             prepare()
-            daemonize(lambda asked: _answer(spec, work, asked), directory)
+            daemonize(lambda asked: _answer(spec, work, AskedStep.from_json(asked)), directory)
     for warning in result.pop("warnings", []):
         module.warn(warning)
     if result.pop("failed", False):
@@ -59,38 +69,38 @@ def run(module: AnsibleModule, spec: Mapping[str, Json], work: Work, prepare: Pr
     module.exit_json(**result)
 
 
-def serve_once(asked: Json, spec: Mapping[str, Json], work: Work, directory: str, prepare: Prepare | None) -> None:
+def serve_once(asked: AskedStep, spec: Mapping[str, Json], work: Work, directory: str, prepare: Prepare | None) -> None:
     """Answer a request, and stay as a module does, in a process that a client has started from the library of this host."""
     result, may_stay = _answer(spec, work, asked)
     print(json.dumps(result), flush=True)
     if not _python_usable(result):
         invalidate(sys.path[0])
-    if prepare and may_stay and not asked["options"].get("secrets"):
-        daemonize(lambda other: _answer(spec, work, other), directory, prepare)
+    if prepare and may_stay and not asked.options.get("secrets"):
+        daemonize(lambda other: _answer(spec, work, AskedStep.from_json(other)), directory, prepare)
 
 
-def _answer(spec: Mapping[str, Json], work: Work, asked: Json) -> Tuple[Json, bool]:
-    result = called(spec, work, asked["options"], check_mode=asked["check"], diff=asked["diff"])
+def _answer(spec: Mapping[str, Json], work: Work, asked: AskedStep) -> Tuple[ModuleResult, bool]:
+    result = called(spec, work, asked.options, check_mode=asked.check, diff=asked.diff)
     return result, _may_daemonize(result)
 
 
-def _python_usable(result: Json) -> bool:
+def _python_usable(result: ModuleResult) -> bool:
     """Return whether this Python can do the work of this host. If not, Ansible may find another one that has the Docker SDK."""
-    return _engine_reachable(result) and (result.get("failure") or {}).get("code") != LibraryError.code
+    return _engine_reachable(result) and Failure.of_result(result, "").code != LibraryError.code
 
 
-def _may_daemonize(result: Json) -> bool:
+def _may_daemonize(result: ModuleResult) -> bool:
     """Return whether no new process could do better: one of a new login may reach an engine that this one does not reach."""
     return not result.get("failed") and _engine_reachable(result)
 
 
-def _engine_reachable(result: Json) -> bool:
+def _engine_reachable(result: ModuleResult) -> bool:
     """Return whether the step has found no lack of an engine: a report says so, and other steps that need the engine fail."""
     parts = (result, result.get("agent") or {}, result.get("report") or {})
     return all(part.get("reachable", True) for part in parts)
 
 
-def called(spec: Mapping[str, Json], work: Work, options: Json, *, check_mode: bool, diff: bool) -> Json:
+def called(spec: Mapping[str, Json], work: Work, options: Json, *, check_mode: bool, diff: bool) -> ModuleResult:
     """The result of the work for these options, which are checked and cleaned as Ansible does for a module in a process of its own."""
     checked = ArgumentSpecValidator(spec).validate(options)
     if checked.error_messages:
@@ -99,7 +109,7 @@ def called(spec: Mapping[str, Json], work: Work, options: Json, *, check_mode: b
     result = result_of(work, params, check_mode=check_mode, diff=diff)
     secrets = {value for value in (params.get("secrets") or {}).values() if isinstance(value, str) and value}
     # A module in a process of its own returns JSON, not its objects.
-    cleaned: Json = without_keys(secrets, json.loads(json.dumps({"changed": False, **result})))
+    cleaned: ModuleResult = without_keys(secrets, json.loads(json.dumps({"changed": False, **result})))
     return cleaned
 
 
@@ -115,7 +125,7 @@ def without_keys(secrets: Collection[str], value: Any) -> Any:
     return value
 
 
-def result_of(work: Work, params: Json, *, check_mode: bool, diff: bool) -> Json:
+def result_of(work: Work, params: Json, *, check_mode: bool, diff: bool) -> ModuleResult:
     """The result of the work, with C(changed) and C(duration); an error becomes one sentence and a C(failure) for playbooks."""
     begun = time.monotonic()
     try:
@@ -135,7 +145,7 @@ def result_of(work: Work, params: Json, *, check_mode: bool, diff: bool) -> Json
     return {"failed": True, **_measured(begun), **result}
 
 
-def _measured(begun: float) -> Json:
+def _measured(begun: float) -> ModuleResult:
     """Return how long the work took, and its requests to the engine, which the action plugin removes from the result."""
     calls = taken(begun)
     return {"duration": round(time.monotonic() - begun, 3), **({CALLS: calls} if calls else {})}

@@ -146,7 +146,7 @@ class ComputeAction(ActionBase):
             result = direct_call.call(args, check_mode=self._task.check_mode, diff=self._task.diff)
         else:
             module = "head_step" if is_of_head or host == self.head else "agent_step"
-            result = worker_client.answer(self, module, args) or self._module_result(module, args)
+            result = worker_client.answer(self, module, args, self._interpreter) or self._module_result(module, args)
             result = with_failure_message(result, call.step, self.where)
         return self._noted(call.step, begun, self._of_host(validation.result(result)))
 
@@ -164,7 +164,7 @@ class ComputeAction(ActionBase):
         # Modules write their options to the host's system log, where every user may read them: a plan has the user's environment.
         silent = {**self.task_vars, "ansible_no_target_syslog": True}
         if worker_client.may_stay(self):
-            args = {**args, "stays": worker_client.directory(self, module)}
+            args = {**args, "stays": worker_client.directory(self, module, self._interpreter)}
         return dict(self._execute_module(f"cluster.compute.{module}", module_args=args, task_vars=silent))
 
     def _head(self, params: Json) -> Json:
@@ -209,6 +209,11 @@ class ComputeAction(ActionBase):
         own = delegated if self._task.delegate_to else self.task_vars
         interpreter = self._templar.template(own.get("ansible_python_interpreter") or "")
         return direct_call.is_here(self._connection, self._task.environment, str(interpreter))
+
+    @property
+    def _interpreter(self) -> str:
+        """The Python that the inventory names for the host; empty if Ansible looks for one."""
+        return str(self._templar.template(self.task_vars.get("ansible_python_interpreter")) or "")
 
     def _of_place(self, variable: str) -> Any:
         """A variable of the host that the module runs on: for a delegated task, the delegate."""

@@ -11,12 +11,12 @@ from __future__ import annotations
 import sys
 from typing import Any, Sequence
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.codec import Json, ModuleResult
 from ...module_utils._worker.module import called
 from ...modules.head_step import STEPS
 
 
-def call(args: Json, *, check_mode: bool, diff: bool) -> Json:
+def call(args: Json, *, check_mode: bool, diff: bool) -> ModuleResult:
     """The result of C(head_step) with these options."""
     return called(STEPS.spec, STEPS.work, args, check_mode=check_mode, diff=diff)
 

@@ -11,7 +11,7 @@ import signal
 from itertools import chain
 from typing import Any, List, Mapping, Sequence
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.codec import ModuleResult
 from ...module_utils._shared.errors import Failure, TakenError, escape_control
 from .transfer_watch import write_whole
 
@@ -42,7 +42,7 @@ def one_line(text: str) -> str:
     return escape_control(" ".join(text.split())[:_LONGEST])
 
 
-def failure_of(result: Json) -> Failure:
+def failure_of(result: ModuleResult) -> Failure:
     """The failure of a failed result."""
     return Failure.of_result(result, one_line(str(result.get("module_stderr") or "the module failed")))
 
@@ -52,7 +52,7 @@ def root_cause(failure: Failure) -> str:
     return one_line(failure.cause or failure.message)
 
 
-def with_failure_message(result: Json, step: str, host: str) -> Json:
+def with_failure_message(result: ModuleResult, step: str, host: str) -> ModuleResult:
     """The result; of a module without one, a failure that names host, cause and remedy. Ansible reports only that JSON is missing."""
     # Ansible adds what the module wrote instead of a result. No step has a key of this name.
     if "module_stdout" not in result or not result.get("failed"):
@@ -85,7 +85,7 @@ def _name(number: int) -> str:
         return "signal %d" % number
 
 
-def _last_line(result: Json) -> str:
+def _last_line(result: ModuleResult) -> str:
     """Return what the host wrote instead of the result."""
     for stream in ("module_stderr", "module_stdout"):
         lines = [line.strip() for line in str(result.get(stream) or "").splitlines() if line.strip()]
@@ -94,7 +94,7 @@ def _last_line(result: Json) -> str:
     return _NOTHING
 
 
-def joint_result(results: Mapping[str, Json]) -> Json:
+def joint_result(results: Mapping[str, ModuleResult]) -> ModuleResult:
     """The lists of all agents, one after the other, and the longest durations."""
     found = list(results.values())
     names = list(dict.fromkeys(name for result in found for name in result if name not in _LEFT_OUT))
@@ -129,7 +129,7 @@ def joint_failure(failures: Sequence[Failure]) -> Failure:
     return Failure(message, decisive.code, decisive.where, trace)
 
 
-def write_result(task: Any, result: Json) -> None:
+def write_result(task: Any, result: ModuleResult) -> None:
     """Write the result of a task to the directory that the environment names, by the name of its module. A failure is a warning."""
     directory = os.environ.get(VARIABLE)
     if not directory or task.no_log:

@@ -20,9 +20,10 @@ from ansible.release import __version__
 
 from ...module_utils._shared.codec import Json, ModuleResult
 from ...module_utils._steps.step import noun_of
+from ...module_utils._worker.module import AskedStep
 
 if TYPE_CHECKING:
-    from .action import ComputeAction
+    from ansible.plugins.action import ActionBase
 
 _PLUGINS = Path(__file__).parents[2]
 _PYTHON, _INTERPRETER = "/usr/bin/python3", re.compile(r"/[A-Za-z0-9@%+=:,./_-]+")
@@ -72,26 +73,29 @@ step.STEPS.serve_once(sys.stdin.read(), directory)
 """ % _ABSENT[0]
 
 
-def answer(action: ComputeAction, module: str, options: Json) -> ModuleResult | None:
-    """The result of a step of this module as Ansible returns it; None if the host has nothing for it."""
+def answer(action: ActionBase, module: str, options: Json, interpreter: str) -> ModuleResult | None:
+    """The result of a step of this module as Ansible returns it; None if the host has nothing for it.
+
+    ``interpreter`` is the Python that the inventory names for the host, empty if Ansible looks for one.
+    """
     if not may_stay(action):
         return None
-    asked, noun = interpreter(action), noun_of(options["call"])
-    python = asked if _INTERPRETER.fullmatch(asked) else _PYTHON
+    noun = noun_of(options["call"])
+    python = interpreter if _INTERPRETER.fullmatch(interpreter) else _PYTHON
     command = [
         python,
         "-I",
         "-S",
         "-c",
         one_line(_CLIENT),
-        directory(action, module),
+        directory(action, module, interpreter),
         one_line(_START),
         module,
         noun,
     ]
-    request = {"options": options, "check": action._task.check_mode, "diff": action._task.diff}
+    request = AskedStep(options, action._task.check_mode, action._task.diff)
     # A value from a vault becomes text here.
-    text = json.dumps(request, default=str)
+    text = json.dumps(vars(request), default=str)
     done = action._low_level_execute_command(shlex.join(command), in_data=text.encode())
     return None if done["rc"] in _ABSENT else _parsed(done)
 
@@ -105,7 +109,7 @@ def one_line(program: str) -> str:
     return f'exec(__import__("base64").b64decode("{b64encode(program.encode()).decode()}"))'
 
 
-def may_stay(action: ComputeAction) -> bool:
+def may_stay(action: ActionBase) -> bool:
     """Return whether steps use what others have left on the host, and leave it.
 
     A task must not set an environment of its own, and a request must be on no disk.
@@ -113,18 +117,13 @@ def may_stay(action: ComputeAction) -> bool:
     return bool(action._is_pipelining_enabled("new") and not any(action._task.environment or ()))
 
 
-def directory(action: ComputeAction, module: str) -> str:
+def directory(action: ActionBase, module: str, interpreter: str) -> str:
     """The directory of the process for this library, this Ansible, this module and this Python, without the host.
 
     The host adds its name. C(~) is the home of the user of the step.
     """
-    digest = sha256(f"{library()} {__version__} {module} {interpreter(action)}".encode()).hexdigest()
+    digest = sha256(f"{library()} {__version__} {module} {interpreter}".encode()).hexdigest()
     return f"{action.get_shell_option('remote_tmp', '~/.ansible/tmp')}/cluster-compute-{digest[:16]}"
-
-
-def interpreter(action: ComputeAction) -> str:
-    """The Python that the inventory names for the host; empty if Ansible looks for one."""
-    return str(action._templar.template(action.task_vars.get("ansible_python_interpreter")) or "")
 
 
 @lru_cache(maxsize=1)
@@ -134,7 +133,7 @@ def library() -> str:
     return sha256(b"\0".join(path.read_bytes() for path in sorted(files))).hexdigest()
 
 
-def _parsed(done: Json) -> Json:
+def _parsed(done: Json) -> ModuleResult:
     """The answer, which is one line, without what only Ansible says.
 
     Without an answer, it is the failure by which Ansible reports a module that wrote no JSON.

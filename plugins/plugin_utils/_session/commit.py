@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import List
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.codec import ModuleResult
 from ...module_utils._shared.documents.image import NEVER
 from ...module_utils._shared.documents.step_documents import CommitSpec
 from ...module_utils._shared.errors import ComputeError, Failure, InputError
@@ -22,7 +22,7 @@ from .images import ImageTarget, distribute
 _VARIABLE = "session_commit_image"
 
 
-def commit_container(play: Play, settings: Settings) -> Json:
+def commit_container(play: Play, settings: Settings) -> ModuleResult:
     """Make the image that these variables describe; its name and ID. Nothing is changed if any agent or the policy refuses."""
     with play.phase("check"):
         name, image = str(play.value("session_name")), settings.commit_image

@@ -12,7 +12,7 @@ from typing import Dict, List, Optional, Sequence
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.codec import Json, ModuleResult
 from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.image import AgentImage
 from ...module_utils._shared.errors import StateError
@@ -40,7 +40,7 @@ def settings_of_agent(
     engine_timeout: int = 60,
     become: Optional[bool] = None,
     swarm: Optional[bool] = None,
-) -> Json:
+) -> ModuleResult:
     """The variables of the role C(agent), without their prefix, with the defaults that depend on the host and on the inventory."""
     at_least({"agent_engine_timeout": engine_timeout}, agent_engine_timeout=1)
     host = str(place.task_vars["inventory_hostname"])
@@ -50,7 +50,9 @@ def settings_of_agent(
     return role_settings(host, address, given, facts, groups)
 
 
-def plan_join(_place: ComputeAction, memberships: Sequence[Json], managers: Sequence[str] = (), head: str = "") -> Json:
+def plan_join(
+    _place: ComputeAction, memberships: Sequence[Json], managers: Sequence[str] = (), head: str = ""
+) -> ModuleResult:
     """Decide which agents create or join the Swarm; C(memberships) are results of C(swarm.describe), of which others do not count."""
     nodes = _nodes(memberships, managers)
     return {"plan": (plan_swarm(nodes, head) if nodes else JoinPlan()).to_json()}
@@ -58,7 +60,7 @@ def plan_join(_place: ComputeAction, memberships: Sequence[Json], managers: Sequ
 
 def plan_leave(
     _place: ComputeAction, leaving: Sequence[Json], agents: Sequence[str], staying: Sequence[Json] = ()
-) -> Json:
+) -> ModuleResult:
     """Choose the manager that removes each agent that leaves; C(staying) of the plan are the agents of the inventory that stay."""
     return {"plan": plan_swarm_leave(_nodes(leaving), _nodes(staying), agents).to_json()}
 
@@ -68,7 +70,7 @@ def _nodes(results: Sequence[Json], managers: Sequence[str] = ()) -> List[Node]:
     return [replace(node, wanted=node.name in managers) for node in found]
 
 
-def plan_image(_place: ComputeAction, images: Sequence[Json], head: str, hosts: Sequence[str]) -> Json:
+def plan_image(_place: ComputeAction, images: Sequence[Json], head: str, hosts: Sequence[str]) -> ModuleResult:
     """Decide which agents build an image and which hosts get a copy; C(images) are results of C(image.describe).
 
     An agent without an answer is not needed. Raises StateError if all have failed.
@@ -92,7 +94,7 @@ def distribute_image(
     username: str = "",
     password: str = "",
     variable: str = "name",
-) -> Json:
+) -> ModuleResult:
     """Give all agents that need an image the same one."""
     # Of all playbooks, few distribute an image outside of a launch: the others do not import the conductor.
     from .._hosts.conducted_action import conducted
@@ -104,7 +106,7 @@ def distribute_image(
     return conducted(place, lambda play: {"changed": distribute(play, wanted)})
 
 
-def commit_container(place: ComputeAction) -> Json:
+def commit_container(place: ComputeAction) -> ModuleResult:
     """Make an image of a container of a session, as the variables of the task ask for."""
     from .._hosts.conducted_action import conducted
     from .._variables.request_variables import checked_settings
@@ -114,7 +116,7 @@ def commit_container(place: ComputeAction) -> Json:
     return conducted(place, lambda play: commit_container(play, settings))
 
 
-def check_root(place: ComputeAction, script: str = "") -> Json:
+def check_root(place: ComputeAction, script: str = "") -> ModuleResult:
     """Return whether the task runs as root, with the reason if it does not; then the C(lines) that a script prints.
 
     Before ansible-core 2.19 sudo's refusal is the result of a command, since then it is an exception.

@@ -14,7 +14,7 @@ from typing import Sequence, Tuple
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.codec import Json, ModuleResult
 from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.view import SessionList, SessionView
 from ...module_utils._shared.errors import InputError, escape_control
@@ -37,7 +37,7 @@ _FILES = ("templates/sessions.html.j2", "files/sessions.css", "files/sessions.js
 _POLICY = "default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'"
 
 
-def sessions(play: Play, given: Json) -> Json:
+def sessions(play: Play, given: Json) -> ModuleResult:
     """The list of sessions, as lines in the format of C(sessions_format), and as the files that the variables name."""
     with play.phase("check"):
         settings = checked_settings(play.action, LIST)
@@ -87,7 +87,7 @@ def newest_row(play: Play) -> Tuple[SessionView, Settings]:
     return session, settings
 
 
-def list_policy(play: Play, given: Json) -> Json:
+def list_policy(play: Play, given: Json) -> ModuleResult:
     """The policy of the site, as lines in the format of C(policy_format)."""
     with play.phase("check"):
         settings = checked_settings(play.action, POLICY)
@@ -97,7 +97,7 @@ def list_policy(play: Play, given: Json) -> Json:
     return result
 
 
-def list_usage(play: Play, given: Json) -> Json:
+def list_usage(play: Play, given: Json) -> ModuleResult:
     """Return what owners have used in C(usage_month), as lines in the format of C(usage_format), or in the file of C(usage_file)."""
     with play.phase("check"):
         settings = checked_settings(play.action, USAGE)

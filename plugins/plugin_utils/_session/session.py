@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, replace
 from typing import List, Mapping, Sequence
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.codec import Json, ModuleResult
 from ...module_utils._shared.documents import validation
 from ...module_utils._shared.documents.plan import Plan
 from ...module_utils._shared.errors import ComputeError, InputError, SessionError, escape_control
@@ -39,7 +39,7 @@ _BARE = "Not an agent yet: %s. The launch sets this up first; only then is there
 _ENDS = "must not be a session with session_on_failure: terminate, which ends when a container stops"
 
 
-def launch_session(play: Play, *, prepares: bool, checks: AgentChecks) -> Json:
+def launch_session(play: Play, *, prepares: bool, checks: AgentChecks) -> ModuleResult:
     """Launch the sessions of the variables, repair them, or find that nothing is missing.
 
     With ``prepares``, nothing is launched while the playbook has something to prepare: the result has C(unprepared) then. ``checks``
@@ -155,7 +155,7 @@ def _difference(placed: Launch, plan: Plan, origins: Mapping[str, str]) -> List[
     return [variables, {"before": {}, "after": plan_to_read(plan), "after_header": "plan"}]
 
 
-def terminate_session(play: Play) -> Json:
+def terminate_session(play: Play) -> ModuleResult:
     """End the session of the variable C(session_name), or all that match it."""
     with play.phase("check"):
         settings = checked_settings(play.action, TERMINATE)
@@ -172,7 +172,7 @@ def terminate_session(play: Play) -> Json:
     return {"changed": any(one.changed for one in ended), "sessions": sessions}
 
 
-def restart(play: Play) -> Json:
+def restart(play: Play) -> ModuleResult:
     """Restart C(session_restart_containers), which may be all, or the app C(session_restart_app). Raises SessionError."""
     with play.phase("check"):
         wanted = checked_settings(play.action, RESTART)

@@ -82,7 +82,7 @@ def end_process(base: Path) -> None:
 
 
 def of_library(base: Path, options: Json = FIND, host: Host | None = None) -> Any:
-    return worker_client.answer(host or Host(base), "agent_step", options)  # type: ignore[arg-type]
+    return worker_client.answer(host or Host(base), "agent_step", options, "")  # type: ignore[arg-type]
 
 
 def test_a_step_starts_from_the_files_of_an_earlier_module_and_its_process_stays(

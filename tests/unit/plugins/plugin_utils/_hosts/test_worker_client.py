@@ -90,17 +90,15 @@ class Hostile(Host):
         return {"rc": 0, "stdout": self._said, "stderr": ""}
 
 
-def place(base: Path, **variables: str) -> Path:
+def place(base: Path, interpreter: str = "") -> Path:
     """The directory of the process: homes may be common to hosts."""
-    host = Host(base)
-    host.task_vars = dict(variables)
-    found = worker_client.directory(host, MODULE_NAME)  # type: ignore[arg-type]
+    found = worker_client.directory(Host(base), MODULE_NAME, interpreter)  # type: ignore[arg-type]
     return Path(f"{found}-{socket.gethostname().partition('.')[0]}")
 
 
 def leave(base: Path, idle: float = 30) -> int:
     """Run a module that leaves a process there, and return that."""
-    where = worker_client.directory(Host(base), MODULE_NAME)  # type: ignore[arg-type]
+    where = worker_client.directory(Host(base), MODULE_NAME, "")  # type: ignore[arg-type]
     command = [sys.executable, "-c", MODULE, where, str(idle)]
     path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     # The module ends although the process stays: that holds none of its streams.
@@ -127,7 +125,7 @@ def base(tmp_path: Path) -> Iterator[Path]:
 
 def asked(base: Path, call: str = PLACED, host: Host | None = None, **params: Any) -> Any:
     options = {"call": call, "params": params}
-    return worker_client.answer(host or Host(base), MODULE_NAME, options)  # type: ignore[arg-type]
+    return worker_client.answer(host or Host(base), MODULE_NAME, options, "")  # type: ignore[arg-type]
 
 
 def test_each_step_is_answered_by_a_copy_of_one_process(base: Path) -> None:
@@ -151,12 +149,12 @@ def test_the_process_of_an_agent_that_is_the_head_takes_the_steps_of_the_store(t
     host, base, state = Host(tmp_path / "tmp"), tmp_path / "tmp", str(tmp_path / "state")
     run_module(host, "head_step")
     listed = {"call": "sessions.list_all", "params": {"agents": []}, "state_dir": state}
-    found = worker_client.answer(host, MODULE_NAME, listed)  # type: ignore[arg-type]
+    found = worker_client.answer(host, MODULE_NAME, listed, "")  # type: ignore[arg-type]
     assert found is not None
     assert found["sessions"] == []
     # A step that fails ends it.
     wrong = {"call": "sessions.list_all", "params": {"color": "red"}, "state_dir": state}
-    assert worker_client.answer(host, MODULE_NAME, wrong)["failed"]  # type: ignore[arg-type, index]
+    assert worker_client.answer(host, MODULE_NAME, wrong, "")["failed"]  # type: ignore[arg-type, index]
     eventually(lambda: not list(base.iterdir()))
 
 
@@ -167,7 +165,7 @@ def test_the_module_of_agents_stays_until_a_step_finds_no_engine(tmp_path: Path)
     def step(call: str, **params: Any) -> Json:
         engine = {"docker_host": f"unix://{tmp_path}/none", "agent": "a1"}
         asked = {"call": call, "params": params, **engine}
-        found = worker_client.answer(host, "agent_step", asked)  # type: ignore[arg-type]
+        found = worker_client.answer(host, "agent_step", asked, "")  # type: ignore[arg-type]
         return {} if found is None else found
 
     run_module(host, "agent_step")
@@ -202,7 +200,7 @@ def test_a_module_that_has_failed_or_has_read_secrets_does_not_stay(
     assert bool(left) == stays
     # The same for a process that starts from the files of a module.
     left.clear()
-    asked, spec = {"options": {"secrets": secrets}, "check": False, "diff": False}, {"secrets": {"type": "dict"}}
+    asked, spec = _module.AskedStep({"secrets": secrets}, check=False, diff=False), {"secrets": {"type": "dict"}}
     _module.serve_once(asked, spec, lambda _params, _check: dict(result), "/tmp/x", lambda: None)
     assert bool(left) == stays
 
@@ -256,7 +254,7 @@ def test_steps_that_it_does_not_take_are_sent_as_modules(base: Path) -> None:
 
 
 def test_another_python_has_a_process_of_its_own(tmp_path: Path) -> None:
-    places = {place(tmp_path), place(tmp_path, ansible_python_interpreter="/opt/python")}
+    places = {place(tmp_path), place(tmp_path, "/opt/python")}
     assert len(places) == 2
 
 
