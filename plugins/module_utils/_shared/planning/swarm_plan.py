@@ -12,8 +12,7 @@ from ..codec import Document, Json
 from ..constants import VXLAN_PORT
 from ..documents.findings import names_of_one_engine, one_engine
 from ..documents.report import AgentReport, SwarmPlace
-from ..documents.schema import ruled, rules_of, texts
-from ..documents.step_documents import Change
+from ..documents.schema import a_flag, ruled, rules_of, texts
 
 INIT = "init"
 JOIN = "join"
@@ -55,9 +54,10 @@ class Node(Membership):
 
 
 @dataclass(frozen=True)
-class ChangedNode(Change):
+class ChangedNode(Document):
     """An agent's engine in its Swarm, with the tokens by which others join and the difference, each only if there is one."""
 
+    changed: bool = ruled(a_flag, False)
     swarm: Node = ruled(rules_of(Node), Node)
     tokens: Mapping[str, str] = ruled(texts, dict)
     diff: Mapping[str, Any] = field(default_factory=dict)
