@@ -175,7 +175,7 @@ def test_only_the_swarm_of_a_node_says_that_it_is_removed(nodes: Any, known: str
     engine.nodes = lambda: nodes  # type: ignore[method-assign]
     manager = SimpleNamespace(name="a1", connect=lambda _kind: engine, check=False)
     if not refusal:
-        assert steps.fence(manager, {"a2": "n2"}, removes=False, swarm_id=known)["changed"] is False  # type: ignore[arg-type]
+        assert steps.fence(manager, {"a2": "n2"}, removes=False, swarm_id=known).changed is False  # type: ignore[arg-type]
         return
     with pytest.raises(StateError, match=refusal):
         steps.fence(manager, {"a2": "n2"}, removes=False, swarm_id=known)  # type: ignore[arg-type]
