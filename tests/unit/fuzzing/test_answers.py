@@ -72,7 +72,7 @@ def test_what_pid_1_writes_is_read(choices: Choices) -> None:
         json.dumps(status.to_json()).encode()
         assert_visible(status.to_json())
     ended = parse_exit(content[:64])
-    assert ended["exit_code"] in range(1000)
+    assert ended.exit_code in range(1000)
     lines = parse_index(content.decode("ascii", "replace"))
     for line in lines.values():
         assert _with_new_serial(line).split()[:-1] == line.split()[:-1]
@@ -179,11 +179,13 @@ def test_what_an_engine_and_a_driver_measure_is_a_number_or_nothing(choices: Cho
         choices,
     )
     for device in parse_gpu_use(text.decode("utf-8", "replace")):
-        assert all(value is None or isinstance(value, int) for name, value in device.items() if name != "id")
+        assert all(
+            value is None or isinstance(value, int) for value in (device.percent, device.memory, device.capacity)
+        )
     assert all(isinstance(uuid, str) for uuid in parse_list(text.decode("utf-8", "replace")))
     reading = parse_stats(STATS)
     assert reading is not None
-    assert use(reading, reading)["memory"] == 6
+    assert use(reading, reading).memory == 6
     count = PullCount()
     count.add(PULL)
     assert count.text() == "20 90"

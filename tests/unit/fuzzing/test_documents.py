@@ -19,9 +19,11 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.ssh.config_
     controller_config,
     default_address,
 )
+from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents import validation
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.declaration import ContainerSettings
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan, Port
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionView
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.request import Request
 from ansible_collections.cluster.compute.plugins.plugin_utils._client.shared_config import renamed_config
@@ -111,16 +113,20 @@ def test_a_plan_that_agrees_with_its_request_is_what_its_owner_has_decided(choic
         assert found.agent in ("a", "b")
 
 
+def asking(request: Json) -> SessionView:
+    """A session of a list with this request."""
+    return SessionView(MADE.session.id, "train", "alice", "PENDING", request=request)
+
+
 @fuzzed(2000)
 def test_a_request_of_the_store_is_refused_or_can_be_read(choices: Choices) -> None:
     sent = changed(choices.of((REQUEST, REQUEST_OF_ROLES)), choices)
-    found, refused = checked_sessions([{"id": MADE.session.id, "request": sent}], "head1")
+    found, refused = checked_sessions([asking(sent)], "head1")
     for message in refused:
         assert_one_message(message)
     for session in found:
-        read = Request.from_json(session["request"])
-        assert Request.from_json(read.to_json()) == read
-        ASKED.differences(read)
+        assert Request.from_json(session.request.to_json()) == session.request
+        ASKED.differences(session.request)
 
 
 @fuzzed(1500)
@@ -158,6 +164,6 @@ def test_the_id_of_a_session_is_refused_or_the_name_of_a_file(choices: Choices) 
 def test_the_samples_are_accepted() -> None:
     assert arrived(PLAN) == arrived(SHORT) == MADE
     check_agreement(MADE, ASKED, ("a", "b"), "head1")
-    assert checked_sessions([{"request": REQUEST}, {"request": REQUEST_OF_ROLES}], "head1")[1] == []
+    assert checked_sessions([asking(REQUEST), asking(REQUEST_OF_ROLES)], "head1")[1] == []
     assert validation.result(RESULT) == RESULT
     assert validation.session_document(json.dumps(DOCUMENT), FILE).to_json() == DOCUMENT
