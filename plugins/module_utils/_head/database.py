@@ -59,9 +59,9 @@ def count(folder: str, states: Collection[str]) -> int:
     path = os.path.join(folder, FILE)
     if not is_filled(path):
         return 0
-    wanted, known = ", ".join("?" * len(states)), sorted(states)
+    marks, wanted = ", ".join("?" * len(states)), sorted(states)
     with closing(connect(path)) as file, errors(path):
-        return int(file.execute(f"SELECT count(*) FROM session WHERE state IN ({wanted})", known).fetchone()[0])
+        return int(file.execute(f"SELECT count(*) FROM session WHERE state IN ({marks})", wanted).fetchone()[0])
 
 
 def _refusal(path: str, words: str) -> StateError:
