@@ -9,10 +9,10 @@ import json
 import re
 from typing import Dict, List
 
-from .._shared.codec import Json
 from .._shared.documents.plan import Plan
 from .._shared.errors import StateError
 from .._shared.paths import read
+from .engine.reports import EngineInfo
 
 _FILE = "/etc/docker/daemon.json"
 NO_RULES = "iptables false"
@@ -27,15 +27,14 @@ EFFECTS = {
 }
 
 
-def engine_settings(info: Json, pid: int, proc: str = "/proc", file: str = _FILE) -> List[str]:
+def engine_settings(info: EngineInfo, pid: int, proc: str = "/proc", file: str = _FILE) -> List[str]:
     """Return the names of these settings that the engine has, from its report, its arguments, and its file."""
-    security = " ".join(map(str, info.get("SecurityOptions") or ()))
     given = {**_of_file(read(file)), **_of_arguments(read("%s/%d/cmdline" % (proc, pid)) if pid else "")}
     found = {
         **{f"{name} false": given.get(name) is False for name in ("iptables", "userland-proxy")},
-        "userns-remap": "name=userns" in security,
+        "userns-remap": any("name=userns" in text for text in info.security),
         "no-new-privileges": given.get("no-new-privileges") is True,
-        "log-driver none": info.get("LoggingDriver") == "none",
+        "log-driver none": info.log_driver == "none",
     }
     return [name for name in EFFECTS if found[name]]
 
@@ -43,7 +42,11 @@ def engine_settings(info: Json, pid: int, proc: str = "/proc", file: str = _FILE
 def check_publishing(plan: Plan, agent: str, pid: int, proc: str = "/proc", file: str = _FILE) -> None:
     """Refuse ports of containers at IPv6 from an engine that publishes none there: the networks of sessions have IPv4 alone."""
     ports = () if plan.network.is_of_host else [port for one in plan.on(agent) for port in one.ports]
-    if pid and any(":" in port.host_ip for port in ports) and NO_PROXY in engine_settings({}, pid, proc, file):
+    if (
+        pid
+        and any(":" in port.host_ip for port in ports)
+        and NO_PROXY in engine_settings(EngineInfo(), pid, proc, file)
+    ):
         message = (
             "The engine of %s publishes no ports at IPv6, at which session %s needs them, because userland-proxy is false: "
             "remove that from its daemon.json and restart it, or reach the host by IPv4 (ansible_host, agent_publish)."

@@ -42,7 +42,7 @@ from .engine.client import Engine, load_sdk
 from .engine.data_folders import silent_folders
 from .engine.device_nodes import amd_gpus
 from .engine.images import free_below, image_folder
-from .engine.reports import architecture, engine_identity, network_entry, session_of
+from .engine.reports import EngineInfo, architecture, engine_identity, network_entry, session_of
 from .engine.runtime import find_runtime
 from .engine_settings import engine_settings
 from .gpu_health import gpu_health
@@ -103,42 +103,42 @@ def _examination(engine: Engine, agent: ExaminedAgent) -> Examination:
         name=agent.name,
         time=read_at,
         python=platform.python_version(),
-        architecture=architecture(info.get("Architecture", "")),
+        architecture=architecture(info.architecture),
         kernel=host.kernel_limits(agent.docker_host),
         systemd=host.has_systemd(),
         nfs=any(os.path.exists(folder + "/mount.nfs") for folder in ("/sbin", "/usr/sbin")),
         silent_folders=tuple(sorted(silent_folders(engine.containers()))),
         engine=found,
-        gpus=_gpus("nvidia" in (info.get("Runtimes") or {}), agent),
+        gpus=_gpus("nvidia" in info.runtimes, agent),
         network=_network(
             networks, swarm.address or host.own_address(agent.addresses), guard.session_guard(info), agent
         ),
         swarm=swarm,
-        swarm_error=(info.get("Swarm") or {}).get("Error") or "",
+        swarm_error=info.swarm_error,
         has_moved=agent.docker_host.startswith("unix://") and host.is_gone(swarm.address),
         esp=esp,
         esp_reason=esp_reason,
     )
 
 
-def _engine(engine: Engine, info: Json, networks: Sequence[Json], agent: ExaminedAgent) -> ExaminedEngine:
+def _engine(engine: Engine, info: EngineInfo, networks: Sequence[Json], agent: ExaminedAgent) -> ExaminedEngine:
     # Images, and volumes with logs.
-    disk = min(image_folder(info), str(info.get("DockerRootDir") or "/var/lib/docker"), key=free_below)
+    disk = min(image_folder(info), info.data_root, key=free_below)
     limits = host.engine_limits(agent.docker_host)
     return ExaminedEngine(
-        version=str(info.get("ServerVersion") or ""),
+        version=info.version,
         identity=engine_identity(networks),
         sdk=load_sdk(agent.docker_host).__version__,
         runtime=bool(find_runtime(engine, agent.edition)),
         image=engine.image(REFERENCE_IMAGE) is not None,
         disk=disk,
         disk_free=free_below(disk),
-        cgroups=tuple(name for name, key in _CGROUPS.items() if info.get(key)),
-        cgroup_version=str(info.get("CgroupVersion") or 1),
-        cgroup_driver=str(info.get("CgroupDriver") or ""),
+        cgroups=tuple(limit for limit, flag in _CGROUPS.items() if flag in info.flags),
+        cgroup_version=info.cgroup_version,
+        cgroup_driver=info.cgroup_driver,
         nofile=limits.nofile,
         memlock=limits.memlock,
-        log_driver=str(info.get("LoggingDriver") or ""),
+        log_driver=info.log_driver,
         storage=_storage(info),
         settings=tuple(engine_settings(info, host.engine_pid(agent.docker_host))),
         open_api=tuple(_open_api(info)),
@@ -181,20 +181,20 @@ def _subnets(networks: Iterable[Json]) -> Tuple[str, ...]:
     return tuple(subnet for network in networks for subnet in network_entry(network).subnets)
 
 
-def _storage(info: Json) -> str:
+def _storage(info: EngineInfo) -> str:
     """The storage driver and its file system, as ``overlay2 on xfs``."""
-    status = {str(row[0]): str(row[1]) for row in info.get("DriverStatus") or [] if len(row) == 2}
+    status = {str(row[0]): str(row[1]) for row in info.storage_status if len(row) == 2}
     backing = status.get("Backing Filesystem", "")
-    return str(info.get("Driver") or "") + (" on " + backing if backing else "")
+    return info.storage + (" on " + backing if backing else "")
 
 
-def _open_api(info: Json) -> List[str]:
+def _open_api(info: EngineInfo) -> List[str]:
     """The TCP addresses at which the engine obeys everyone: it warns of them itself.
 
-    >>> _open_api({"Warnings": ["WARNING: API is accessible on http://0.0.0.0:2375 without encryption.\\n  Access to …"]})
+    >>> _open_api(EngineInfo(warnings=("WARNING: API is accessible on http://0.0.0.0:2375 without encryption.\\n  Access to …",)))
     ['http://0.0.0.0:2375']
     """
-    return [address for text in info.get("Warnings") or [] for address in _OPEN.findall(str(text))]
+    return [address for text in info.warnings for address in _OPEN.findall(text)]
 
 
 def _test_esp(engine: Engine) -> Tuple[Optional[bool], str]:

@@ -11,8 +11,8 @@ import subprocess
 import time
 from typing import Collection, List, Mapping, Optional, Sequence
 
-from .._shared.codec import Json
 from .._shared.documents.report import AgentReport, OverlayGuard
+from .engine.reports import EngineInfo
 from .host import has_systemd
 
 MISSING, PRESENT = "missing", "present"
@@ -38,12 +38,12 @@ def overlay_guard(fabric: str) -> OverlayGuard:
     return _recorded(fabric) if shown is None else _installed(shown, fabric)
 
 
-def session_guard(info: Json) -> str:
+def session_guard(info: EngineInfo) -> str:
     """The state of the rules that keep the accounts of this host, and other hosts, out of the bridges of sessions.
 
     The bridges of a rootless engine are in a network of its own, in which neither arrives.
     """
-    if "name=rootless" in (info.get("SecurityOptions") or ()):
+    if info.is_rootless:
         return ""
     shown = _shown()
     if shown is None:

@@ -22,7 +22,7 @@ from .._shared.constants import ALL_ADDRESSES, ALL_FAMILIES
 from .._shared.documents.report import EngineLimits, Fabric, HostNetwork, SwarmPlace
 from .._shared.paths import read
 from .._worker.worker import client_pid
-from .engine.reports import session_of, swarm_place
+from .engine.reports import EngineInfo, session_of
 
 NOFILE = 1048576
 LISTENING = "0A"
@@ -162,15 +162,11 @@ def is_gone(address: str) -> bool:
     return bool(address) and ":" not in address and not address.startswith("127.") and address not in own_addresses()
 
 
-def host_network(wanted: List[str], info: Json) -> HostNetwork:
+def host_network(wanted: List[str], info: EngineInfo) -> HostNetwork:
     """The address for other hosts, with its interface, and why sessions cannot use the network of this host."""
     address = own_address(wanted)
     interface = next((name for name, held in _interfaces() if held == address), "")
-    unable = [
-        one
-        for one in ("rootless", "userns")
-        if any(f"name={one}" in text for text in info.get("SecurityOptions") or ())
-    ]
+    unable = [one for one in ("rootless", "userns") if any(f"name={one}" in text for text in info.security)]
     reason = f"has an engine with {unable[0]}, which keeps containers off its network," if unable else ""
     return HostNetwork(address, interface, reason or ("" if interface else HostNetwork.reason))
 
@@ -219,12 +215,12 @@ def cpu_ids(count: int) -> List[int]:
     return mine if len(mine) == count else list(range(count))
 
 
-def swarm_of_engine(info: Json) -> SwarmPlace:
+def swarm_of_engine(info: EngineInfo) -> SwarmPlace:
     """The place of an engine in its Swarm. Only managers report its ID, which a worker has in its certificate."""
-    place = swarm_place(info)
+    place = info.swarm
     if place.state != "active" or place.cluster_id:
         return place
-    return replace(place, cluster_id=swarm_cluster(info.get("DockerRootDir") or "/var/lib/docker"))
+    return replace(place, cluster_id=swarm_cluster(info.data_root))
 
 
 def swarm_cluster(data_root: str) -> str:

@@ -36,6 +36,7 @@ from .engine.control_groups import enforced
 from .engine.data_folders import folders_of, silent_folders
 from .engine.device_nodes import MPS_DIRECTORY
 from .engine.reports import (
+    EngineInfo,
     architecture,
     engine_identity,
     engine_name,
@@ -84,17 +85,16 @@ class Overrides:
             reserved_memory=parse_bytes(options.get("reserved_memory") or 0, "reserved_memory"),
         )
 
-    def capacity(self, info: Json, found_gpus: Sequence[str]) -> Capacity:
+    def capacity(self, info: EngineInfo, found_gpus: Sequence[str]) -> Capacity:
         """The engine's own amounts with the overrides, without the reserved amounts."""
-        count = int(info.get("NCPU") or 0)
-        millicpus = count * 1000 if self.millicpus is None else self.millicpus
-        memory = int(info.get("MemTotal") or 0) if self.memory is None else self.memory
+        millicpus = info.cpus * 1000 if self.millicpus is None else self.millicpus
+        memory = info.memory if self.memory is None else self.memory
         gpus = [Gpu(identity) for identity in found_gpus] if self.gpus is None else self.gpus
         return Capacity(
             millicpus=max(0, millicpus - self.reserved_millicpus),
             memory=max(0, memory - self.reserved_memory),
             gpus=tuple(gpus),
-            cpu_ids=tuple(host.cpu_ids(count)),
+            cpu_ids=tuple(host.cpu_ids(info.cpus)),
         )
 
 
@@ -135,7 +135,7 @@ def _host_report(options: Json) -> AgentReport:
         gpu_sharing=GpuSharing(options["gpu_sharing"]),
         rdma_ports=tuple(rdma_ports(options["fabric"])),
         fabric=host.fabric(options["fabric"], ()),
-        host_network=host.host_network([options["address"]], {}),
+        host_network=host.host_network([options["address"]], EngineInfo()),
     )
 
 
@@ -152,11 +152,11 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Dict[
     return {
         **devices,
         **({"mtu": mtu} if mtu else {}),
-        "architecture": architecture(info.get("Architecture", "")),
+        "architecture": architecture(info.architecture),
         "engine": EngineState(
-            version=info.get("ServerVersion", ""),
+            version=info.version,
             api=engine.api(),
-            rootless="name=rootless" in (info.get("SecurityOptions") or []),
+            rootless=info.is_rootless,
             swarm=place,
             identity=engine_identity(networks),
         ),
@@ -176,9 +176,9 @@ def _engine_report(engine: Engine, options: Json, overrides: Overrides) -> Dict[
     }
 
 
-def _devices(info: Json, overrides: Overrides, *, is_measured: bool) -> Dict[str, Any]:
+def _devices(info: EngineInfo, overrides: Overrides, *, is_measured: bool) -> Dict[str, Any]:
     """Return what the agent has, with the parts of its GPUs, their health and their use."""
-    capacity = overrides.capacity(info, all_gpus("nvidia" in (info.get("Runtimes") or {})))
+    capacity = overrides.capacity(info, all_gpus("nvidia" in info.runtimes))
     seen = look([gpu.id for gpu in capacity.gpus])
     is_declared = overrides.gpus is not None
     parts, sharing = divided(capacity.gpus, overrides.sharing, overrides.mps_directory, is_declared, seen)

@@ -90,8 +90,7 @@ class SwarmEngine(Engine):
 
 def membership(engine: Engine) -> Membership:
     info = engine.info()
-    labels = (((info.get("Swarm") or {}).get("Cluster") or {}).get("Spec") or {}).get("Labels") or {}
-    return Membership(**vars(host.swarm_of_engine(info)), ours=label.SCHEMA in labels)
+    return Membership(**vars(host.swarm_of_engine(info)), ours=label.SCHEMA in info.swarm_labels)
 
 
 def node_of(engine: SwarmEngine, place: Membership, addresses: List[str], *, is_local: bool) -> Node:

@@ -58,7 +58,7 @@ def examine(
         engine = agent.connect(Engine)
         info, reference = engine.info(), engine.image(image) or {}
         place = swarm.describe(agent, addresses, deadline=deadline).swarm.to_json() if in_swarm else None
-        _check(agent, _LIVE_RESTORE, in_swarm and info.get("LiveRestoreEnabled"))
+        _check(agent, _LIVE_RESTORE, in_swarm and info.restores_live)
         has_runtime = bool(reference) and is_installed(engine, reference, agent.edition)
     except (EngineError, LibraryError) as error:
         is_absent, answers = isinstance(error, LibraryError), _answers(docker, deadline)
@@ -73,7 +73,7 @@ def examine(
         "engine": shutil.which(docker[0]) is not None,
         "image": image_labels(reference).get(label.IMAGE, ""),
         "has_runtime": has_runtime,
-        "lacks_gpu_runtime": os.path.exists(_DRIVER) and "nvidia" not in (info.get("Runtimes") or ()),
+        "lacks_gpu_runtime": os.path.exists(_DRIVER) and "nvidia" not in info.runtimes,
         "swarm": place,
     }
 

@@ -19,7 +19,7 @@ from ..._shared.names import run_folder
 from ..._shared.parallel import run_all
 from .connection import AbsentError, Connection, LateError, UnreachableError, label_filter
 from .container_requests import ContainerRequests
-from .reports import container_entry, engine_name, has_own_hostname, is_ours, may_be_renamed
+from .reports import EngineInfo, container_entry, engine_name, has_own_hostname, is_ours, may_be_renamed
 
 
 class NetworkRequests(Connection):
@@ -66,9 +66,9 @@ class Engine(ContainerRequests, NetworkRequests):
     def __init__(self, docker_host: str, timeout: int = 60, agent: str = "") -> None:
         super().__init__(load_sdk(docker_host), docker_host, timeout, agent)
 
-    def info(self) -> Json:
+    def info(self) -> EngineInfo:
         with self._asking("describe itself") as client:
-            return dict(client.info())
+            return EngineInfo.of(client.info())
 
     def api(self) -> str:
         """The version of the API that the engine and the SDK have negotiated."""

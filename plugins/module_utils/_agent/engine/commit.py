@@ -107,7 +107,7 @@ def find_committed(engine: CommitEngine, wanted: CommitSpec) -> Origin:
         message = "%s no longer has the image of %s; launch the session from an image that exists."
         raise StateError(message % (engine.agent, wanted.container), engine.agent)
     # With containerd, an archive must hold all layers of its image.
-    is_whole = wanted.squash or any("snapshotter" in str(pair) for pair in info.get("DriverStatus") or ())
+    is_whole = wanted.squash or info.has_snapshotter
     origin = Origin(listed[0]["Id"], base, is_whole, int(sizes.get("SizeRootFs" if is_whole else "SizeRw") or 0))
     _check_space(engine, wanted, origin.size, image_folder(info))
     return origin

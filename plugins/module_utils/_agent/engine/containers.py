@@ -215,7 +215,7 @@ class AgentContainers:
             raise EngineError(message % (self.agent, missing), self.agent)
         entries = (image.get("Config") or {}).get("Env") or []
         environment = dict(entry.split("=", 1) for entry in entries if "=" in entry)
-        driver = str(self.engine.info().get("LoggingDriver") or "")
+        driver = self.engine.info().log_driver
         # The name of a copy is another than its reference, which has a digest.
         known = image.get("RepoTags") or ()
         name = next((name for name in names_of(reference)[1:] if name in known), reference)

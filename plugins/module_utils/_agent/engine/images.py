@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any, Callable, Collection, Dict, Iterator, Mapping, Sequence, Set, Tuple
 
-from ..._shared.codec import Json
 from ..._shared.documents.image import AgentImage
 from ..._shared.errors import ComputeError, EngineError, StateError
 from ..._shared.image_reference import copy_name, digest_of, own_digest, registry_of, split
@@ -26,7 +25,7 @@ from .client import Engine, LateError, UnreachableError
 from .connection import AbsentError, failure_of
 from .counting import run_counted
 from .image_archive import proven_ids, remove_names
-from .reports import architecture, content_of, image_entry
+from .reports import EngineInfo, architecture, content_of, image_entry
 
 # Seconds in which a registry must return an image's digest; after that it counts as not answering.
 REGISTRY_TIMEOUT = 10
@@ -157,24 +156,23 @@ def describe_image(engine: Engine, name: str, reason: str = "") -> AgentImage:
         content=content_of(found) if found else "",
         digests=tuple(found.get("RepoDigests") or ()),
         size=int(found.get("Size") or 0),
-        host=architecture(info.get("Architecture") or os.uname().machine),
+        host=architecture(info.architecture or os.uname().machine),
         free=free_space(info),
         reason=reason,
     )
 
 
-def image_folder(info: Json) -> str:
+def image_folder(info: EngineInfo) -> str:
     """Where an engine stores the layers of images: with containerd's store, the directory of the containerd that it uses."""
-    own, address = str(info.get("DockerRootDir") or "/var/lib/docker"), (info.get("Containerd") or {}).get("Address")
     # Older engines do not name the address. They use the containerd of their host if there is one.
-    is_of_host = address == _CONTAINERD if address else os.path.exists(_CONTAINERD)
-    if not (is_of_host and any("snapshotter" in str(pair) for pair in info.get("DriverStatus") or ())):
-        return own
+    is_of_host = info.containerd == _CONTAINERD if info.containerd else os.path.exists(_CONTAINERD)
+    if not (is_of_host and info.has_snapshotter):
+        return info.data_root
     found = re.search(r"^root *= *[\"']([^\"']+)", read(CONTAINERD_CONFIG), re.MULTILINE)
     return found.group(1) if found else "/var/lib/containerd"
 
 
-def free_space(info: Json) -> int:
+def free_space(info: EngineInfo) -> int:
     """Bytes free where the engine stores images or in the home, where archives arrive, whichever is less; -1 if unknown."""
     folders = (image_folder(info), os.path.expanduser("~"))
     return min((free for free in map(free_below, folders) if free >= 0), default=-1)

@@ -30,7 +30,7 @@ COUNTING = 5
 def create_network(engine: Engine, plan: Plan, check: bool) -> NetworkChanges:
     """Create the session's network as in the plan, unless it exists. The network of the agents exists."""
     wanted, is_of_host = shape(plan.network), plan.network.is_of_host
-    if plan.network.driver == "overlay" and not _manages(engine):
+    if plan.network.driver == "overlay" and not engine.info().swarm.manager:
         # A worker can list an overlay that no longer exists, and cannot create an overlay.
         message = "An overlay network can only be created on a Swarm manager; run provision_agents.yml, or run this on a manager."
         raise StateError(message, engine.agent)
@@ -131,14 +131,9 @@ def _differences(found: Json, network: Network) -> List[str]:
     return [name for name, (asked, seen) in pairs.items() if asked != seen]
 
 
-def _manages(engine: Engine) -> bool:
-    swarm = engine.info().get("Swarm") or {}
-    return bool(swarm.get("ControlAvailable"))
-
-
 def _removable(engine: Engine, networks: List[Json]) -> List[Json]:
     """The networks without the overlays that a worker sees while it uses them: a manager removes those for every node."""
-    if any(map(is_shared_network, networks)) and not _manages(engine):
+    if any(map(is_shared_network, networks)) and not engine.info().swarm.manager:
         return [network for network in networks if not is_shared_network(network)]
     return networks
 

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterable, List, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from ..._shared import label
 from ..._shared.codec import Json, digest
@@ -165,10 +166,71 @@ def engine_identity(networks: Iterable[Json]) -> str:
     )
 
 
-def swarm_place(info: Json) -> SwarmPlace:
-    """The place of an engine in its Swarm, as it reports it."""
-    swarm = info.get("Swarm") or {}
-    cluster = swarm.get("Cluster") or {}
+@dataclass(frozen=True)
+class EngineInfo:
+    """An engine as it describes itself. ``containerd`` is the address of the one that it uses, which older engines do not name.
+
+    ``flags`` are what it says is so, in its own words, such as ``MemoryLimit``.
+    """
+
+    architecture: str = ""
+    version: str = ""
+    cpus: int = 0
+    memory: int = 0
+    data_root: str = "/var/lib/docker"
+    containerd: str = ""
+    storage: str = ""
+    storage_status: Tuple[Tuple[Any, ...], ...] = ()
+    log_driver: str = ""
+    flags: Tuple[str, ...] = ()
+    cgroup_version: str = "1"
+    cgroup_driver: str = ""
+    security: Tuple[str, ...] = ()
+    runtimes: Tuple[str, ...] = ()
+    warnings: Tuple[str, ...] = ()
+    restores_live: bool = False
+    swarm: SwarmPlace = field(default_factory=SwarmPlace)
+    swarm_error: str = ""
+    swarm_labels: Tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, info: Json) -> EngineInfo:
+        """The description as the engine returns it."""
+        swarm = info.get("Swarm") or {}
+        cluster = swarm.get("Cluster") or {}
+        return cls(
+            architecture=str(info.get("Architecture") or ""),
+            version=str(info.get("ServerVersion") or ""),
+            cpus=int(info.get("NCPU") or 0),
+            memory=int(info.get("MemTotal") or 0),
+            data_root=str(info.get("DockerRootDir") or cls.data_root),
+            containerd=str((info.get("Containerd") or {}).get("Address") or ""),
+            storage=str(info.get("Driver") or ""),
+            storage_status=tuple(map(tuple, info.get("DriverStatus") or ())),
+            log_driver=str(info.get("LoggingDriver") or ""),
+            flags=tuple(name for name, value in info.items() if value is True),
+            cgroup_version=str(info.get("CgroupVersion") or cls.cgroup_version),
+            cgroup_driver=str(info.get("CgroupDriver") or ""),
+            security=tuple(map(str, info.get("SecurityOptions") or ())),
+            runtimes=tuple(info.get("Runtimes") or ()),
+            warnings=tuple(map(str, info.get("Warnings") or ())),
+            restores_live=bool(info.get("LiveRestoreEnabled")),
+            swarm=_swarm_place(swarm, cluster),
+            swarm_error=str(swarm.get("Error") or ""),
+            swarm_labels=tuple((cluster.get("Spec") or {}).get("Labels") or ()),
+        )
+
+    @property
+    def is_rootless(self) -> bool:
+        return "name=rootless" in self.security
+
+    @property
+    def has_snapshotter(self) -> bool:
+        """Return whether the engine keeps its images in containerd's store."""
+        return any("snapshotter" in str(pair) for pair in self.storage_status)
+
+
+def _swarm_place(swarm: Json, cluster: Json) -> SwarmPlace:
     return SwarmPlace(
         state=swarm.get("LocalNodeState") or "inactive",
         node_id=swarm.get("NodeID", ""),

@@ -127,7 +127,7 @@ def _described(engine: Engine, name: str, found: Json, network: str) -> RunningC
         rule = "set the option network to a network in which all containers have IPv4 addresses"
         raise StateError(f"{name}: {engine.where} has no single address for it (its networks: {has}); {rule}.", name)
     limits = found.get("HostConfig") or {}
-    memory = int(limits.get("Memory") or engine.info().get("MemTotal") or 0)
+    memory = int(limits.get("Memory") or engine.info().memory)
     resources = Resources(int(limits.get("NanoCpus") or 0) // 1_000_000, memory)
     place = (own["NetworkID"], own["IPAddress"], int(own["IPPrefixLen"]))
     return RunningContainer(name, found["Id"], *place, resources)

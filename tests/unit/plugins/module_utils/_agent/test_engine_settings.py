@@ -14,6 +14,7 @@ import pytest
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent import engine_settings
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import EngineInfo
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Port
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 
@@ -21,26 +22,26 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared.errors imp
 @pytest.mark.parametrize(
     ("info", "arguments", "text", "found"),
     [
-        ({}, "dockerd", "", []),
-        ({"SecurityOptions": None, "LoggingDriver": "json-file"}, "dockerd", "{}", []),
-        ({"SecurityOptions": ["name=seccomp,profile=default", "name=userns"]}, "", "[", ["userns-remap"]),
-        ({}, "", '{"no-new-privileges": true}', ["no-new-privileges"]),
-        ({}, "dockerd\0--no-new-privileges", "[]", ["no-new-privileges"]),
-        ({"LoggingDriver": "none"}, "", "", ["log-driver none"]),
-        ({}, "", '{"iptables": false, "userland-proxy": false}', ["iptables false", "userland-proxy false"]),
-        ({}, "dockerd\0--iptables=false", "{}", ["iptables false"]),
-        ({}, "dockerd\0--userland-proxy=true\0--iptables", '{"ipv6": true}', []),
+        (EngineInfo(), "dockerd", "", []),
+        (EngineInfo(log_driver="json-file"), "dockerd", "{}", []),
+        (EngineInfo(security=("name=seccomp,profile=default", "name=userns")), "", "[", ["userns-remap"]),
+        (EngineInfo(), "", '{"no-new-privileges": true}', ["no-new-privileges"]),
+        (EngineInfo(), "dockerd\0--no-new-privileges", "[]", ["no-new-privileges"]),
+        (EngineInfo(log_driver="none"), "", "", ["log-driver none"]),
+        (EngineInfo(), "", '{"iptables": false, "userland-proxy": false}', ["iptables false", "userland-proxy false"]),
+        (EngineInfo(), "dockerd\0--iptables=false", "{}", ["iptables false"]),
+        (EngineInfo(), "dockerd\0--userland-proxy=true\0--iptables", '{"ipv6": true}', []),
     ],
 )
 def test_what_takes_something_from_sessions(
-    info: dict[str, Any], arguments: str, text: str, found: list[str], tmp_path: Path
+    info: EngineInfo, arguments: str, text: str, found: list[str], tmp_path: Path
 ) -> None:
     file, cmdline = tmp_path / "daemon.json", tmp_path / "7/cmdline"
     cmdline.parent.mkdir()
     cmdline.write_text(arguments)
     file.write_text(text)
     assert engine_settings.engine_settings(info, 7, str(tmp_path), str(file)) == found
-    assert engine_settings.engine_settings({}, 0, str(tmp_path), str(tmp_path / "absent")) == []
+    assert engine_settings.engine_settings(EngineInfo(), 0, str(tmp_path), str(tmp_path / "absent")) == []
 
 
 def test_the_examples() -> None:

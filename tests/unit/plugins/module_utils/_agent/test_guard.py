@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent import guard
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import EngineInfo
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import OverlayGuard
 
 NO_RIGHTS = "echo 'Permission denied (you must be root)' >&2; exit 4"
@@ -87,19 +88,19 @@ OUT, THROUGH = (f"-A {chain} -o cc-+ -m conntrack --ctstate NEW -j DROP" for cha
 )
 def test_root_sees_the_rules_for_bridges_of_sessions(lines: tuple[str, ...], found: str, record: Path) -> None:
     iptables(record.parent, "\n".join(f"echo '{line}'" for line in lines))
-    assert guard.session_guard({}) == found
+    assert guard.session_guard(EngineInfo()) == found
 
 
 def test_any_other_user_sees_the_record_of_the_rules_for_bridges_too(record: Path) -> None:
     iptables(record.parent, NO_RIGHTS)
-    assert guard.session_guard({}) == "missing"
+    assert guard.session_guard(EngineInfo()) == "missing"
     record.write_text("0\n")
-    assert guard.session_guard({}) == "present"
+    assert guard.session_guard(EngineInfo()) == "present"
 
 
 def test_the_bridges_of_a_rootless_engine_are_not_on_the_host(record: Path) -> None:
     iptables(record.parent, "true")
-    assert guard.session_guard({"SecurityOptions": ["name=seccomp,profile=default", "name=rootless"]}) == ""
+    assert guard.session_guard(EngineInfo(security=("name=seccomp,profile=default", "name=rootless"))) == ""
 
 
 @pytest.mark.parametrize("has_program", [True, False])

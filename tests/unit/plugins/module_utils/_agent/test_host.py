@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent import host
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import EngineInfo
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import EngineLimits, Fabric
 from ansible_collections.cluster.compute.plugins.module_utils._worker import worker
@@ -107,13 +108,13 @@ def test_the_interface_for_the_fabric(interface: str, networks: list[Json], reas
 
 
 def test_the_address_for_other_hosts_and_the_engines_that_keep_containers_off_it() -> None:
-    found = host.host_network(["198.51.100.7"], {"SecurityOptions": ["name=seccomp,profile=default"]})
+    found = host.host_network(["198.51.100.7"], EngineInfo(security=("name=seccomp,profile=default",)))
     assert (found.address == "") == bool(found.reason)
     if found.address:
-        assert host.host_network([found.address], {}) == found
+        assert host.host_network([found.address], EngineInfo()) == found
         assert found.interface not in ("", "lo")
     for option in ("rootless", "userns"):
-        reason = host.host_network([], {"SecurityOptions": [f"name={option}"]}).reason
+        reason = host.host_network([], EngineInfo(security=(f"name={option}",))).reason
         assert reason == f"has an engine with {option}, which keeps containers off its network,"
 
 
@@ -241,7 +242,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
     for name, address in (("lo", "192.0.2.1"), ("lo:vip", "192.0.2.2")):
         family = struct.pack("=HH", socket.AF_INET, 0) + socket.inet_aton(address)
         fcntl.ioctl(asking.fileno(), SIOCSIFADDR, struct.pack("16s24s", name.encode(), family))
-print(json.dumps([sorted(host.own_addresses()), host.host_network(["192.0.2.2"], {}).to_json()]))
+print(json.dumps([sorted(host.own_addresses()), host.host_network(["192.0.2.2"], host.EngineInfo()).to_json()]))
 """
 
 

@@ -15,6 +15,8 @@ from docker.errors import NotFound
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent import swarm
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import AbsentError
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import EngineInfo
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import SwarmPlace
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.swarm_plan import Membership, Node
 from ansible_collections.cluster.compute.plugins.module_utils._steps import swarm as steps
@@ -32,9 +34,9 @@ class Joining(swarm.SwarmEngine):
         self.states, self.refusal, self.agent = list(states), refusal, "a2"
         self.where = "The engine of a2"
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> EngineInfo:
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
-        return {"Swarm": {"LocalNodeState": state, "NodeID": "n2", "Cluster": {"ID": "c"}}}
+        return EngineInfo(swarm=SwarmPlace(state, "n2", "c"))
 
     def join(self, remotes: Any, token: str, address: str) -> None:
         if self.refusal:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.connection import OtherEngineError
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import EngineInfo
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import (
     EngineError,
@@ -46,10 +47,10 @@ def examined(
     found: Json | None = None,
     **params: Any,
 ) -> Json:
-    def info(_engine: Any) -> Json:
+    def info(_engine: Any) -> EngineInfo:
         if error:
             raise error
-        return {"Runtimes": {"runc": {}}, **(found or {})}
+        return EngineInfo.of({"Runtimes": {"runc": {}}, **(found or {})})
 
     monkeypatch.setattr(runtime.Engine, "info", info)
     monkeypatch.setattr(runtime.Engine, "image", lambda _engine, _name: image)

@@ -26,6 +26,7 @@ import pytest
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine import commit
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.images import at_work
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import EngineInfo
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import (
     ConflictError,
@@ -98,8 +99,8 @@ class Engine(commit.CommitEngine):
             reference
         )
 
-    def info(self) -> Json:
-        return {"DockerRootDir": "/engine", "DriverStatus": self.driver}
+    def info(self) -> EngineInfo:
+        return EngineInfo(data_root="/engine", storage_status=tuple(self.driver))
 
     def sizes(self, identity: str) -> Json:
         return {"SizeRw": 3000, "SizeRootFs": 90000}

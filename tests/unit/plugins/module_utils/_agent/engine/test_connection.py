@@ -15,6 +15,7 @@ from docker.errors import APIError, NotFound
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.client import Engine, LateError
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.connection import OtherEngineError
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import EngineInfo
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError
@@ -71,7 +72,7 @@ def test_each_request_of_a_hasty_connection_has_its_time(monkeypatch: pytest.Mon
     patient = Engine("unix:///nowhere", 60, "agent2")
     hasty = patient.hasty(30)
     for one in (patient, hasty, patient, patient.hasty(90)):
-        assert one.info() == {}
+        assert one.info() == EngineInfo()
     assert (asked, hasty.agent) == ([60, 30, 60, 60], "agent2")
 
 

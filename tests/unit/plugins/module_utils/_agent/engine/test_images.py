@@ -35,7 +35,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.imag
     WantedPull,
     load_image,
 )
-from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import content_of
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import EngineInfo, content_of
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError, StateError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in, wait_until
 
@@ -164,8 +164,8 @@ class Sweeping(FullDisk):
             raise AbsentError("a1 could not name an image: No such image.", "a1")
         self.tags[name] = identity
 
-    def info(self) -> Any:
-        return {}
+    def info(self) -> EngineInfo:
+        return EngineInfo()
 
     def _sweep(self, moment: str) -> None:
         if (self.loads, moment) == (1, self.at):
@@ -205,7 +205,7 @@ def test_the_space_for_images_is_looked_up_where_the_engine_stores_them(
     (tmp_path / "config.toml").write_text(config)
     monkeypatch.setattr(images, "CONTAINERD_CONFIG", str(tmp_path / "config.toml"))
     monkeypatch.setattr(images.os.path, "exists", lambda _path: False)
-    assert images.image_folder(info) == folder
+    assert images.image_folder(EngineInfo.of(info)) == folder
 
 
 class Stalled(BaseHTTPRequestHandler):

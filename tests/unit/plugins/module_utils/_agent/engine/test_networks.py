@@ -11,8 +11,10 @@ import pytest
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine import networks
+from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import EngineInfo
 from ansible_collections.cluster.compute.plugins.module_utils._shared import label
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan, Port
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import SwarmPlace
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import EngineError, TakenError
 from ansible_collections.cluster.compute.plugins.module_utils._shared.waiting import deadline_in
 
@@ -35,8 +37,8 @@ class RefusingEngine:
     def networks(self, _session: str = "") -> list[dict[str, Any]]:
         return [self.listed]
 
-    def info(self) -> dict[str, Any]:
-        return {"Swarm": {"ControlAvailable": True}}
+    def info(self) -> EngineInfo:
+        return EngineInfo(swarm=SwarmPlace(manager=True))
 
     def network(self, _identity: str) -> dict[str, Any]:
         return {**self.listed, "Containers": {"c1": {}} if self.tries <= self.leaves else {}}

@@ -12,6 +12,7 @@ from engine_lab import Shape
 from samples import plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.reports import (
+    EngineInfo,
     container_entry,
     content_of,
     engine_identity,
@@ -21,7 +22,6 @@ from ansible_collections.cluster.compute.plugins.module_utils._agent.engine.repo
     is_member,
     is_ours,
     network_entry,
-    swarm_place,
 )
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.label_rules import invalid_labels
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Resources
@@ -191,7 +191,7 @@ def test_network_entry() -> None:
     ],
 )
 def test_swarm_place(swarm: dict[str, Any], expected: tuple[Any, ...]) -> None:
-    shown = swarm_place({"Swarm": swarm})
+    shown = EngineInfo.of({"Swarm": swarm}).swarm
     assert (shown.state, shown.cluster_id, shown.manager) == expected
 
 
