@@ -56,7 +56,7 @@ class ProofServer(paramiko.ServerInterface):
 
     def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
         """The command ends with MARK SECONDS WORKERS GROUP…, where a group is HOST or HOST:WORKERS:HOST,HOST."""
-        mark, _seconds, _workers, *groups = command.decode().rpartition("' prove ")[2].split()
+        mark, _seconds, _workers, *groups = command.decode().rpartition(" prove' ")[2].split()
         hosts = [name for group in groups for name in (group.partition(":")[0], *_members(group))]
         answer = "".join(f"\n{mark} yes {name}\n" for name in hosts)
         threading.Thread(target=self._reply, args=(channel, f"{mark} begun\n{answer}"), daemon=True).start()
