@@ -85,7 +85,7 @@ def main() -> int:
             "the newest 200 ended sessions as well": listing(folder, ended=True, limit=200),
             "the newest 200 of an owner": listing(folder, owner="user7", state="finished", limit=200),
             "the sessions of a name": listing(folder, name="train99", ended=True, limit=200),
-            "a pass that removes nothing": lambda: queue.maintain(head, "", [], 90, "4g"),
+            "a pass that removes nothing": lambda: queue.maintain(head, "", [], 90, 4 << 30).to_json(),
         }
         worst = 0.0
         for title, work in rows.items():

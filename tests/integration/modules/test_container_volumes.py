@@ -30,7 +30,7 @@ def test_a_volume_the_session_describes_goes_with_it(launcher: Launcher, client:
     create_and_start(launch)
     assert client.inspect_volume(name)["Labels"][label.SESSION] == launch.plan.session.id
     result = Removal(launch.engine, [launch.plan.session.id], "", 10).carry_out(check=False)
-    assert {"name": name, "action": "volume removed"} in result.actions
+    assert (name, "volume removed") in [(one.name, one.action) for one in result.actions]
     assert client.volumes(filters={"name": name})["Volumes"] in (None, [])
     assert ours(client, launch.plan) == []
 

@@ -176,7 +176,7 @@ def test_absent_by_launch_keeps_the_others(launcher: Launcher, client: Any) -> N
     again.created()
     session, attempt = again.plan.session.id, again.plan.session.launch
     gone = Removal(launch.engine, [session], attempt, 10).carry_out(check=False)
-    assert [one["name"] for one in gone.actions] == [launch.plan.containers[1].name]
+    assert [one.name for one in gone.actions] == [launch.plan.containers[1].name]
     assert len(ours(client, launch.plan)) == 1
 
 
