@@ -34,6 +34,8 @@ from .step_documents import ContainerLog
 from .usage import AgentView, Amounts, GroupView, OwnerView, Sample
 
 _SECONDS = or_none(a_number)
+# Characters of the reason of a state.
+_LONGEST = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,8 @@ class SessionView(Document):
         if not ends:
             return self.reason
         ends += [f"not restarted now: {self.restart_waits}"] if self.restart_waits else []
-        return "; ".join([*ends, *([self.reason] if self.reason.startswith(UNMOVED) else [])])
+        # Agents say a part of it, and no text of theirs may be longer than a list permits.
+        return "; ".join([*ends, *([self.reason] if self.reason.startswith(UNMOVED) else [])])[:_LONGEST]
 
 
 @dataclass(frozen=True)

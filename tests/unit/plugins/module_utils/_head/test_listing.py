@@ -25,6 +25,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._shared import sta
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Plan
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.schema import fault, rules_of
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.usage import Amounts
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.view import SessionView
 from ansible_collections.cluster.compute.plugins.module_utils._steps import sessions
@@ -157,6 +158,16 @@ def test_an_app_or_a_command_that_has_failed_makes_a_session_unhealthy(store: St
     )
     shown = listed(store, role, down[1])
     assert (shown.unhealthy, shown.command) == (("app web", "command of sub1"), None)
+
+
+def test_an_agent_cannot_make_a_list_be_refused_by_a_long_text(store: Store) -> None:
+    there = carried_out([A, B], running(store))
+    batch = {"exit_code": 1, "oom_killed": False, "reason": "x" * (1 << 20), "begun": True}
+    main = seen_with(there[0].containers[0], batch=batch)
+    shown = listed(store, replace(there[0], containers=(main, *there[0].containers[1:])), there[1])
+    whole = replace(shown, reason=shown.what_happened)
+    assert whole.reason.startswith("the command has ended, but xxx")
+    assert fault(rules_of(SessionView), whole.to_json()) is None
 
 
 def test_a_waiting_session_shows_what_it_asks_for(store: Store) -> None:
