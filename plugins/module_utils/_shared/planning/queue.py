@@ -16,7 +16,7 @@ from .capacity import Demand, FreeCapacity
 from .fair_share import score
 from .placement import Placement, Shortfall, free_of
 from .policy import STRICT, Policy, QueueRules
-from .role_placement import impossible, never_fits, place
+from .role_placement import Emptied, emptied, impossible, never_fits, place
 
 _SHOWN_NAMES = 3
 _USUAL = QueueRules()
@@ -104,7 +104,8 @@ class _Decision:
         remembered = lru_cache(maxsize=None)
         self._on_unused: Place = remembered(lambda demand: place(demand, agents, unused))
         self._on_unkept: Place = remembered(lambda demand: place(demand, agents, free))
-        self._never: Callable[[Demand], str] = remembered(lambda demand: never_fits(demand, agents))
+        empty: Callable[[], Emptied] = remembered(lambda: emptied(agents))
+        self._never: Callable[[Demand], str] = remembered(lambda demand: never_fits(demand, agents, empty()))
         self._agents = agents
         self._free = {name: one.copy() for name, one in free.items()}
         self._kept: List[QueueEntry] = []

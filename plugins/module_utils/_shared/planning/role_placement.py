@@ -37,6 +37,7 @@ from .placement import place as place_alike
 _MOST_ORDERS = 6
 IMPOSSIBLE = "no host can hold this as they are"
 Free = Mapping[str, FreeCapacity]
+Emptied = Tuple[Sequence[AgentReport], Free]
 
 
 def place(demand: Demand, agents: Sequence[AgentReport], free: Free) -> Placement | Shortfall:
@@ -89,7 +90,13 @@ def _distinct(agents: Sequence[AgentReport]) -> List[Tuple[AgentReport, HostNetw
     return [(one, shared if held[one.host_network.address] > 1 else one.host_network) for one in agents]
 
 
-def never_fits(demand: Demand, agents: Sequence[AgentReport]) -> str:
+def emptied(agents: Sequence[AgentReport]) -> Emptied:
+    """The agents after all that may change, and what each has while it holds nothing: the same for every request of a decision."""
+    ready = [_idle(agent) for agent in agents]
+    return ready, {agent.name: free_of(agent, ()) for agent in ready}
+
+
+def never_fits(demand: Demand, agents: Sequence[AgentReport], empty: Emptied | None = None) -> str:
     """Why the agents could not hold a session if they held nothing else; empty if they could.
 
     It is also empty while an agent of the resource group does not answer, or its nvidia-smi does not: that agent might. An agent that
@@ -101,8 +108,7 @@ def never_fits(demand: Demand, agents: Sequence[AgentReport]) -> str:
     unseen = [one for one in wanted if one.gpu_sharing.may_pass and all(gpu.shares == 1 for gpu in one.capacity.gpus)]
     if not all(agent.reachable for agent in wanted) or (has_gpus and unseen):
         return ""
-    ready = [_idle(agent) for agent in agents]
-    found = place(demand, ready, {agent.name: free_of(agent, ()) for agent in ready})
+    found = place(demand, *(empty or emptied(agents)))
     return found.reason if isinstance(found, Shortfall) else ""
 
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from samples import GIB, NEVER, agent, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.plan import Resources
 from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.report import AgentReport
+from ansible_collections.cluster.compute.plugins.module_utils._shared.planning import queue
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.capacity import Demand, PerContainer
 from ansible_collections.cluster.compute.plugins.module_utils._shared.planning.placement import (
     Placement,
@@ -176,3 +179,12 @@ def test_groups_that_share_an_agent_share_its_queue() -> None:
     behind = turn(mine, first, agents=(both, other))
     assert behind == Shortfall("a: needs 1 CPUs, 0 free" + KEPT % "first")
     assert isinstance(turn(mine, waiting("far", 4, since=NOW - 20, group="tpu"), agents=(both, other)), Placement)
+
+
+def test_a_decision_empties_the_agents_once_for_all_requests_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue of different requests would empty each agent for each of them."""
+    counted = Mock(wraps=queue.emptied)
+    monkeypatch.setattr(queue, "emptied", counted)
+    giants = [waiting(f"giant{number}", 9 + number) for number in range(5)]
+    assert isinstance(turn(giants[-1], *giants[:-1]), Shortfall)
+    assert counted.call_count == 1
