@@ -17,7 +17,7 @@ from .._shared.codec import Document, Json, subset
 from .._shared.documents.decision import DecidedSession, Holder, StateChange
 from .._shared.documents.plan import Plan, Session
 from .._shared.documents.report import AgentReport, BatchState, ObservedContainer
-from .._shared.documents.schema import Rule, fault, or_none, rules_of
+from .._shared.documents.schema import Rule, a_line, fault, or_none, rules_of
 from .._shared.documents.usage import Sample
 from .._shared.planning.request import Request
 from .._shared.states import LAUNCHING, PENDING, TERMINATING, check_change
@@ -77,6 +77,8 @@ SCHEMA = (
 LONGEST_LEASE = 7 * 86400.0
 # The form of the store. A release with another form of its documents has a larger number.
 VERSION = 1
+# The columns that a list shows on one line, and the characters that are left of a damaged one.
+_LINES, _LONGEST = ("id", "name", "owner", "resource_group"), 200
 # What is no number here is damaged and counts as 0. No time is so late, and no priority so high.
 _NUMBERS, _FAR = ("priority", "lease", "created", "changed"), 1e11
 _HOLDER = or_none(rules_of(Holder))
@@ -337,6 +339,10 @@ def row_of(values: Any) -> SessionRecord:
     for name in _NUMBERS:
         if not isinstance(pairs[name], (int, float)) or not abs(pairs[name]) < _FAR:
             pairs[name] = 0
+    for name in _LINES:
+        if not a_line(pairs[name]):
+            # A list with it would be refused as a whole.
+            pairs[name] = ascii(pairs[name])[:_LONGEST]
     for name, parse in _PARSERS.items():
         try:
             pairs[name] = parse(pairs[name])

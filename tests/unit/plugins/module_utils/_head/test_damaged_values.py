@@ -66,7 +66,7 @@ def damage_row(path: Path, **columns: Any) -> None:
         damaged.commit()
 
 
-ODD = ("x", b"\xff")
+ODD = ("x", b"\xff", "two\nlines", "\x1b[2J", "x" * 5000)
 
 
 @pytest.mark.parametrize(
@@ -215,3 +215,15 @@ def test_a_time_of_the_history_that_cannot_be_stops_no_list(path: Path, value: f
     listed = arrived(SessionList, found, "answer", "a")
     assert any("train" in line for line in list_lines(listed, ""))
     assert [row["name"] for row in page_of(listed)["sessions"]] == ["train"]
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("column", [*KEYS, "resource_group", "result", "reason"])
+def test_a_damaged_text_keeps_no_controller_from_a_list(path: Path, column: str, odd: Any, is_over: bool) -> None:
+    if is_over:
+        recorded(path, "terminating", name="train")
+        recorded(path, "terminated", session=SESSION)
+    damage_row(path, **{column: odd})
+    answer = list_all(Head(str(path.parent)), REPORTS, owner=None, ended=True)
+    assert arrived(SessionList, answer, "answer", "head1").sessions
