@@ -11,36 +11,9 @@ short_description: Internal step of the collection
 description:
   - Do not use this module directly; it is internal to the collection and may change in any release.
   - Works on an agent and its engine.
-options:
-  call: {description: The name of the step., type: str, required: true}
-  params: {description: Its parameters., type: dict, default: {}}
-  secrets: {description: Parameters that no log contains., type: dict, default: {}}
-  agent: {description: The agent's name in the inventory; set by the action plugin., type: str, default: ''}
-  edition:
-    description: The digest of the scripts in the SSH runtime of this release; set by the action plugin.
-    type: str
-    default: ''
-  fabric: {description: The interface of the agent for the fabric; set by the action plugin., type: str, default: ''}
-  mps: {description: The directory of the agent's MPS daemon; set by the action plugin., type: str, default: /run/nvidia-mps}
-  docker_host:
-    description: The address of the engine. If empty, the environment variable E(DOCKER_HOST) of the host, then the default socket.
-    type: str
-    default: ''
-  timeout: {description: Seconds that a single request to the engine may take., type: int, default: 60}
-  stays:
-    description: The directory, on the host, of what may stay there for further steps; set by the action plugin.
-    type: path
 extends_documentation_fragment:
   - cluster.compute.attributes
-attributes:
-  diff_mode:
-    description: With C(--diff), returns what changed or would change.
-    support: partial
-    details: Depends on the step.
-  idempotent:
-    description: A second run with the same options and an unchanged target changes nothing.
-    support: partial
-    details: Depends on the step.
+  - cluster.compute.step
 author: The cluster.compute authors (@cluster-compute)
 """
 
