@@ -32,7 +32,7 @@ _FRESH = 300
 def overlay_guard(fabric: str) -> OverlayGuard:
     """The state, ``present``, ``missing``, or an empty text where this user cannot see it, and the UDP port of the rules.
 
-    Those of an agent with an interface for a fabric are also for what comes from containers in the Ethernet segment.
+    An agent with an interface for a ``fabric`` also needs the rules against packets from containers in the Ethernet segment.
     """
     shown = _shown()
     return _recorded(fabric) if shown is None else _installed(shown, fabric)

@@ -188,7 +188,7 @@ def _tests(port: int) -> Tuple[Tuple[str, PairTest, PairTest, str], ...]:
 def diagnose(
     agents: Sequence[Agent], probes: Mapping[str, Probe], required: Requirements, plan: OverlayPlan | None = None
 ) -> List[Finding]:
-    """The complete table: failures first, then warnings. ``probes`` has all agents, ``plan`` is that of the overlay network."""
+    """The complete table: failures first, then warnings. ``probes`` has all agents, ``plan`` is for the overlay network."""
     agents, twice = apart(agents)
     several = len(agents) > 1
     findings = twice + [finding for one in agents for finding in check_agent(one, required, several)]

@@ -113,7 +113,7 @@ class Batch:
         self.engine.put_file(main, self._folder + "/next", b"", "main1")
 
     def _must_be_taken(self, main: str) -> None:
-        """Wait until PID 1 has the command of the plan, so that an exit code is never that of the former."""
+        """Wait until PID 1 has the command of the plan, so that no exit code of the previous command is read."""
         is_taken = wait_until(
             lambda: not self.engine.has_path(main, self._folder + "/next", "main1"),
             deadline_in(_LONGEST_TAKE),

@@ -54,7 +54,7 @@ class ChangeLog:
 
 @dataclass(frozen=True)
 class _Removed:
-    """What a removal has left: containers, volumes that others mount now, and the first failure. ``logs`` if they were read."""
+    """The remains of a removal: containers, volumes that others mount now, and the first failure. ``logs`` is None if none were read."""
 
     staying: Sequence[Json] = ()
     mounted: Sequence[str] = ()
@@ -293,7 +293,7 @@ def stopped(engine: Engine, sessions: Sequence[str], *, check: bool) -> Containe
 
 
 def stop_containers(engine: Engine, listed: Sequence[Json], log: ChangeLog, *, check: bool) -> None:
-    """Stop those of the containers that run, and note it."""
+    """Stop the running containers, and note it."""
     running = active(listed)
     for container in running:
         log.act(engine_name(container), "stopped", "exited")

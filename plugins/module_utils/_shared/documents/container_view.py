@@ -21,7 +21,7 @@ _OF_STOPPED = frozenset(("exit_code", "oom_killed"))
 class ContainerView(Document):
     """A container: where it runs, and its state, ``missing`` if it was removed and ``unknown`` if its agent cannot be reached.
 
-    ``exit_code`` and ``oom_killed`` are those of a container that has stopped, ``apps`` and ``measured`` of one that runs. ``batch``
+    A stopped container has ``exit_code`` and ``oom_killed``, a running one ``apps`` and ``measured``. ``batch``
     is the state of its command. ``fault`` is how a container that runs differs from its plan.
     """
 
@@ -68,7 +68,7 @@ def failed_apps(containers: Iterable[ContainerView]) -> List[AppState]:
 
 
 def failed_roles(containers: Iterable[ContainerView]) -> List[ContainerView]:
-    """The containers in which the command of their role has failed. The command of main1, at rank 0, is that of the session."""
+    """The containers whose role's command has failed. Rank 0 is main1, which runs the command of the session."""
     return [one for one in containers if one.rank and one.batch and one.batch.exit_code]
 
 

@@ -145,7 +145,7 @@ class Decision(Document):
 class Loss(Document):
     """A session that has lost agents: it ends, it is to move (``relocate``), or it stays, because no agent has room.
 
-    ``nodes`` and ``swarms`` are those of the lost agents. If they are ``shared``, the session has an overlay network.
+    ``nodes`` and ``swarms`` belong to the lost agents. The network of a ``shared`` session is an overlay.
     """
 
     id: str = ruled(UUID)
@@ -181,7 +181,7 @@ class BegunPass(Document):
 class QueueRound(Document):
     """A round of a pass. ``fitting`` are the sessions to launch, ``remove`` the IDs of ended ones that still hold something.
 
-    ``tried`` are those that the pass has tried to launch, and ``ended`` those that have left the queue or ended meanwhile.
+    ``tried`` are sessions that the pass has tried to launch, and ``ended`` have left the queue or ended meanwhile.
     """
 
     fitting: Tuple[Json, ...] = ruled([{}], ())
@@ -196,8 +196,8 @@ class QueueRound(Document):
 class Recorded(Document):
     """The head's record about a session, which is None if there is none: its state may have ``changed``.
 
-    ``remove`` are the IDs of ended sessions that still hold something, ``ended`` those that have ended meanwhile, and ``waiting`` is
-    the number of sessions of the owner that wait. ``grace`` is that of the session.
+    ``remove`` are the IDs of ended sessions that still hold something, ``ended`` are sessions that have ended meanwhile, and
+    ``waiting`` is the number of the owner's sessions that wait. ``grace`` is the session's own, in seconds.
     """
 
     session: Optional[DecidedSession] = ruled(or_none(rules_of(DecidedSession)), None)
@@ -210,7 +210,7 @@ class Recorded(Document):
 
     @property
     def known(self) -> DecidedSession:
-        """The session, of which the controller knows that the head has it."""
+        """The session. Raises StateError if the head does not have it."""
         if self.session is None:
             raise StateError("The head has no such session any more: run the same command again.")
         return self.session

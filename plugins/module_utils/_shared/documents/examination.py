@@ -105,7 +105,7 @@ class ExaminedGpus(Document):
 
 @dataclass(frozen=True)
 class ExaminedNetwork(Document):
-    """The network of a host. ``subnets`` are those of the engine's networks, except ``session_subnets``, those of sessions."""
+    """The network of a host. ``subnets`` are in use by networks of the engine, ``session_subnets`` by networks of sessions."""
 
     address: str = ruled(a_line)
     mtu: int = ruled(whole(1 << 20, 68))

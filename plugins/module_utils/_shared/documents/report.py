@@ -72,7 +72,7 @@ class BatchState(Document):
 
 @dataclass(frozen=True)
 class AppState(Document):
-    """The state of an app, as PID 1 reports it. ``exit_code`` is that of its last run, None before its end."""
+    """The state of an app, as PID 1 reports it. ``exit_code`` is from its last run, and None before it ends."""
 
     name: str = ruled(SHORT_NAME)
     state: str = ruled(a_line)
@@ -110,7 +110,7 @@ class GpuUse(Document):
 
 @dataclass(frozen=True)
 class Measured(Document):
-    """The present use of a container, with that of its GPUs."""
+    """The present use of a container and its GPUs."""
 
     millicpus: int = ruled(AMOUNT)
     memory: int = ruled(AMOUNT)

@@ -51,7 +51,7 @@ class LogRequest(Document):
 
 @dataclass(frozen=True)
 class ContainerLog(Document):
-    """The log of a container. A log has a size of its own. ``name`` is that of the engine, which the head does not keep."""
+    """The log of a container. The limit of a text does not apply to a log. ``name`` is the engine's, which the head does not keep."""
 
     hostname: str = ruled(SHORT_NAME)
     state: str = ruled(a_line)
@@ -258,7 +258,7 @@ class FoundContainers(Document):
 
 @dataclass(frozen=True)
 class CommitSpec(Document):
-    """An image to be made of a container: of which session, which container, and under which name."""
+    """An image to make: of a container of a session, with a name."""
 
     session: str
     owner: str

@@ -131,7 +131,7 @@ def image(document: Json, agent: str) -> AgentImage:
 
 
 def answer(kind: Type[_Kind]) -> Callable[[Json, str], _Kind]:
-    """A function that makes an object of a kind of what a host has answered. It raises ComputeError for anything else."""
+    """Return a function that reads the answer of a host as a document of this kind, and raises ComputeError for anything else."""
     return lambda document, host: arrived(kind, document, "answer", host)
 
 
