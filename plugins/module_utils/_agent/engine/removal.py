@@ -54,7 +54,7 @@ class ChangeLog:
 
 @dataclass(frozen=True)
 class _Removed:
-    """The remains of a removal: containers, volumes that others mount now, and the first failure. ``logs`` is None if none were read."""
+    """The remains of a removal: containers, volumes that others mount, and the first failure. ``logs`` is None if none were read."""
 
     staying: Sequence[Json] = ()
     mounted: Sequence[str] = ()
