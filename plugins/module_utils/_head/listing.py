@@ -51,7 +51,7 @@ def _session(row: SessionRecord, observed: Observed, agents: Sequence[AgentRepor
     lacking = tuple(one.hostname for one in containers if one.state not in UP and not is_over)
     view = SessionView(
         **subset(row, *_OF_ROW),
-        holder=row.shown_holder,
+        holder=row.holder,
         group=row.resource_group,
         agents=tuple(dict.fromkeys(container.agent for container in containers)),
         containers=containers,

@@ -82,8 +82,6 @@ _LINES, _LONGEST = ("id", "name", "owner", "resource_group"), 200
 # What is no number here is damaged and counts as 0. No time is so late, and no priority so high.
 _NUMBERS, _FAR = ("priority", "lease", "created", "changed"), 1e11
 _HOLDER = or_none(rules_of(Holder))
-# What results show of a holder.
-_OF_HOLDER = ("host", "machine", "user", "start", "pid")
 _SAMPLE = rules_of(Sample)
 # For a session that waits with a request that cannot be used. A launch records the request again.
 REMEDY = "launch it again by the same variables, or end it with terminate.yml"
@@ -235,14 +233,14 @@ class SessionRecord:
         """The session as a decision about it has it now."""
         return DecidedSession.from_json(self.to_json())
 
-    @property
-    def shown_holder(self) -> Json | None:
-        return subset(self.holder, *_OF_HOLDER) if self.holder else None
-
     def to_json(self) -> Json:
         """The session as results show it; the request and the plan are documents of their own."""
         names = "id name owner state result reason priority launch created changed"
-        return {**subset(self, *names.split()), "holder": self.shown_holder, "group": self.resource_group}
+        return {
+            **subset(self, *names.split()),
+            "holder": self.holder.to_json() if self.holder else None,
+            "group": self.resource_group,
+        }
 
 
 @dataclass(frozen=True)

@@ -29,20 +29,20 @@ from .._shared.text.summaries import waiting_summary
 from .step import Head
 
 
-def begin(head: Head, owner: str, holder: Json, lease: int, takeover: bool = False) -> BegunPass:
+def begin(head: Head, owner: str, holder: Holder, lease: int, takeover: bool = False) -> BegunPass:
     """Begin a pass, if C(begun): an owner has one pass at a time. C(holder) is the controller of another pass."""
     with Store.opened(head.directory, read_only=head.check) as store:
-        other = queue_pass.begin(store, owner, Holder.from_json(holder), time.time(), lease, takeover=takeover)
+        other = queue_pass.begin(store, owner, holder, time.time(), lease, takeover=takeover)
     if other is None:
         return BegunPass(begun=True)
     line = f"A pass over the queue of {owner} is in progress by {other.text}: it launches what fits now."
-    return BegunPass(holder=other.to_json(), summary=(line,))
+    return BegunPass(holder=other, summary=(line,))
 
 
 def decide(
     head: Head,
     owner: str,
-    holder: Json,
+    holder: Holder,
     agents: Sequence[Json],
     tried: Sequence[str],
     queue_policy: str,
@@ -51,9 +51,7 @@ def decide(
 ) -> QueueRound:
     """Decide about all waiting sessions in one transaction: C(fitting) are those that fit, C(is_last) if none does."""
     rules = (queue_policy, queue_age_bound)
-    context = Context.on_head(
-        head.directory, rules, agents=read_agents(agents), holder=Holder.from_json(holder), lease=float(lease)
-    )
+    context = Context.on_head(head.directory, rules, agents=read_agents(agents), holder=holder, lease=float(lease))
     with Store.opened(head.directory, read_only=head.check) as store:
         live = store.ids({PENDING, RUNNING})
         found = queue_pass.decide(store, owner, list(tried), context)
@@ -75,10 +73,10 @@ def _session(row: SessionRecord, request: Request) -> Json:
     return {**subset(row, "id", "name", "owner", "state"), "request": request.to_json()}
 
 
-def end(head: Head, owner: str, holder: Json) -> Change:
+def end(head: Head, owner: str, holder: Holder) -> Change:
     """End the pass."""
     with Store.opened(head.directory, read_only=head.check) as store:
-        queue_pass.end(store, owner, Holder.from_json(holder))
+        queue_pass.end(store, owner, holder)
     return Change()
 
 

@@ -27,9 +27,9 @@ from .step import Head
 
 def place(
     head: Head,
-    request: Json,
+    request: Request,
     agents: Sequence[Json],
-    holder: Json,
+    holder: Holder,
     queue_policy: str = "backfill",
     queue_age_bound: int = 3600,
     lease: int = 600,
@@ -39,7 +39,7 @@ def place(
     queued: str = "",
     relocates: bool = False,
     refuse_impossible: bool = False,
-    before: Sequence[Json] = (),
+    before: Sequence[Request] = (),
     policy: str = "optional",
 ) -> Json:
     """Place a session, or find out that it waits, runs or must be repaired: C(outcome), and C(plan) if it has a place.
@@ -53,7 +53,7 @@ def place(
         head.directory,
         (queue_policy, queue_age_bound),
         agents=read_agents(agents),
-        holder=Holder.from_json(holder),
+        holder=holder,
         lease=float(lease),
         takeover=takeover,
         kept=kept,
@@ -63,8 +63,8 @@ def place(
     )
     with Store.opened(head.directory, read_only=head.check) as store:
         for other in before:
-            launched(store, Request.from_json(other), replace(context, kept=""))
-        return _placed(store, Request.from_json(request), context, folders)
+            launched(store, other, replace(context, kept=""))
+        return _placed(store, request, context, folders)
 
 
 def _placed(store: Store, request: Request, context: Context, folders: Sequence[str]) -> Json:

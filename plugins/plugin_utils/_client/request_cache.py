@@ -140,10 +140,10 @@ class StaleSessionDirs:
                 found.update({session: name} if session else {})
         return cls(path, found, frozenset(KeptRequests(path).sessions()))
 
-    def option(self) -> Json:
-        """The option of the modules that read the store."""
-        known = sorted({*self.names, *self.requests})
-        return {"folders": known} if known else {}
+    @property
+    def sessions(self) -> List[str]:
+        """The IDs of all of these sessions."""
+        return sorted({*self.names, *self.requests})
 
     def remove(self, known: Sequence[str]) -> List[str]:
         """Remove what belongs to the sessions of these IDs, also for ssh. Returns a warning of each problem."""

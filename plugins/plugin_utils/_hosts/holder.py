@@ -9,7 +9,7 @@ import getpass
 import os
 import socket
 
-from ...module_utils._shared.codec import Json
+from ...module_utils._shared.documents.decision import Holder
 from ...module_utils._shared.names import owner_from_login
 
 
@@ -21,30 +21,27 @@ def login() -> str:
         return str(os.getuid())
 
 
-def lease_owner() -> Json:
+def lease_owner() -> Holder:
     """The process of this ansible-playbook, which holds a session during its launch. Actions run in its forks."""
     pid = os.getppid()
-    return {"host": socket.gethostname(), "machine": _machine(), "user": login(), "pid": pid, "start": _started(pid)}
+    return Holder(host=socket.gethostname(), machine=_machine(), user=login(), start=_started(pid), pid=pid)
 
 
-def has_exited(other: Json) -> bool:
+def has_exited(other: Holder) -> bool:
     """Return whether another holder has certainly ended: it ran in this PID namespace, and its process no longer exists."""
     machine = _machine()
-    if not machine or other.get("machine") != machine:
-        return False
-    pid = int(other.get("pid") or 0)
-    # kill(2) treats other numbers as process groups.
-    if pid < 1:
+    # kill(2) treats other numbers than those of processes as groups.
+    if not machine or other.machine != machine or other.pid < 1:
         return False
     try:
-        os.kill(pid, 0)
+        os.kill(other.pid, 0)
     except ProcessLookupError:
         return True
     except PermissionError:
         pass
     # The kernel reuses process IDs: a process with another start time is another process.
-    started = _started(pid)
-    return bool(started) and started != other.get("start")
+    started = _started(other.pid)
+    return bool(started) and started != other.start
 
 
 def _machine() -> str:

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible.utils.vars import load_extra_vars
 
@@ -24,6 +24,7 @@ from .._client.request_cache import KeptRequests, StaleSessionDirs
 from .._client.secret_values import read_secrets, secret_files
 from .._client.session_dir import Artifacts
 from .._hosts import notification
+from .._hosts.call import Call
 from .._hosts.conductor import Play
 from .._hosts.holder import has_exited, lease_owner
 from .._hosts.steps import SESSION_PLACE
@@ -50,10 +51,11 @@ def place_session(play: Play, asked: LaunchSpec, reports: Reports, avoided: Excl
     asked, files = _with_variables_of_now(play, asked, kept)
     folders = StaleSessionDirs.of(play.artifacts, check=play.check)
     before = artifacts.session
-    options = {**_options(asked, reports), "kept": before, **folders.option()}
+    lease = lease_seconds(asked.request, reports.agents, asked.settings.launch_timeout)
+    question = _Question(asked, lease, before, folders.sessions)
     play.session = asked.request.name
     with play.phase("place"):
-        decision, reports = _until_placed(play, asked, options, reports, avoided)
+        decision, reports = _until_placed(play, question, reports, avoided)
     play.warn(*folders.remove(decision.ended_folders))
     if not play.check:
         _keep_or_undo(play, kept, (asked, files), decision)
@@ -83,19 +85,33 @@ def _patience(play: Play, asked: LaunchSpec) -> float:
     return 0.0 if play.check or asked.queued else asked.settings.wait
 
 
-def _options(asked: LaunchSpec, reports: Reports) -> Json:
-    lease = lease_seconds(asked.request, reports.agents, asked.settings.launch_timeout)
-    return {
-        "request": asked.request.to_json(),
-        "queue_policy": asked.settings.queue_policy,
-        "queue_age_bound": asked.settings.queue_age_bound,
-        "lease": lease,
-        "holder": lease_owner(),
-        **({"refuse_impossible": True} if asked.settings.refuse_impossible else {}),
-        **({"policy": "required"} if asked.settings.policy == "required" else {}),
-        **({"relocates": True} if asked.relocates else {}),
-        **({"before": [request.to_json() for request in asked.before]} if asked.before else {}),
-    }
+@dataclass(frozen=True)
+class _Question:
+    """What this run asks the head about a session, with each new report of the agents."""
+
+    asked: LaunchSpec
+    lease: int
+    kept: str
+    folders: Sequence[str]
+
+    def call(self, agents: Sequence[Json], queued: str, takeover: str = "") -> Call[Decision]:
+        asked, settings = self.asked, self.asked.settings
+        return SESSION_PLACE(
+            request=asked.request,
+            agents=agents,
+            holder=lease_owner(),
+            queue_policy=settings.queue_policy,
+            queue_age_bound=settings.queue_age_bound,
+            lease=self.lease,
+            kept=self.kept,
+            folders=self.folders,
+            takeover=takeover,
+            queued=queued,
+            relocates=asked.relocates,
+            refuse_impossible=settings.refuse_impossible,
+            before=asked.before,
+            policy=settings.policy,
+        )
 
 
 def _with_variables_of_now(play: Play, asked: LaunchSpec, kept: KeptRequests) -> Tuple[LaunchSpec, Mapping[str, str]]:
@@ -146,12 +162,10 @@ def _keep_request(kept: KeptRequests, asked: LaunchSpec, files: Mapping[str, str
         kept.keep(decision.session.id, asked.request, files)
 
 
-def _until_placed(
-    play: Play, asked: LaunchSpec, options: Json, reports: Reports, avoided: Exclusions
-) -> Tuple[Decision, Reports]:
+def _until_placed(play: Play, question: _Question, reports: Reports, avoided: Exclusions) -> Tuple[Decision, Reports]:
     """The decision, made again by new reports while the session waits, and the reports that decided."""
 
-    found: List[Tuple[Decision, Reports]] = []
+    asked, found = question.asked, list[tuple[Decision, Reports]]()
 
     def is_decided() -> bool:
         used, queued = reports, asked.queued
@@ -160,26 +174,23 @@ def _until_placed(
             used = collect_reports(play, asked.request.image, asked.folders, apps_of=own, is_shown=False)
             queued = queued or ("" if play.check else found[0][0].session.id)
         agents = [avoided.apply_to(report).to_json() for report in used.agents]
-        found[:] = [(_attempt(play, {**options, "queued": queued, "agents": agents}), used)]
+        found[:] = [(_attempt(play, question, agents, queued), used)]
         return found[0][0].outcome != "pending"
 
     wait_until(is_decided, deadline_in(_patience(play, asked)), _INTERVAL, _LONGEST_INTERVAL)
     return found[0]
 
 
-def _attempt(play: Play, options: Json) -> Decision:
+def _attempt(play: Play, question: _Question, agents: Sequence[Json], queued: str) -> Decision:
     """A decision of the head. A session that another controller holds is taken over if that controller has certainly ended."""
-    decision = _decided(play, options)
-    if decision.outcome == "held" and has_exited(dict(decision.session.holder or {})):
-        decision = _decided(play, {**options, "takeover": decision.session.launch})
+    decision = play.on_head(question.call(agents, queued))
+    holder = decision.session.holder
+    if decision.outcome == "held" and holder and has_exited(holder):
+        decision = play.on_head(question.call(agents, queued, takeover=decision.session.launch))
     if decision.outcome == "held":
         reason = decision.reason
         raise StateError("%s; wait for it, or terminate it with terminate.yml." % (reason[:1].upper() + reason[1:]))
     return decision
-
-
-def _decided(play: Play, options: Json) -> Decision:
-    return play.on_head(SESSION_PLACE(**options))
 
 
 def _with_plan(play: Play, placed: Launch, plan: Plan, reports: Reports) -> Launch:

@@ -148,7 +148,7 @@ class _Pass:
         ids = {session.id for session in finished_sessions(listed)}
         again = self._listed(self._recent.of("", ())) if ids else []
         left = (one for one in finished_sessions(again) if one.id in ids)
-        return [one for one in left if not one.held or has_exited(one.holder or {})]
+        return [one for one in left if not one.held or (one.holder and has_exited(one.holder))]
 
     def _fenced(self, own: List[SessionView], lost: Sequence[Loss], reports: Reports) -> List[RequestedSession]:
         """The sessions that move now: their lost agents are fenced."""
@@ -209,7 +209,7 @@ class _Pass:
             agents=reports.documents,
             keep_days=self._settings.keep_days,
             keep_logs=self._settings.keep_logs,
-            **folders.option(),
+            folders=folders.sessions,
         )
         with play.phase("upkeep"):
             found = play.on_head(maintain)

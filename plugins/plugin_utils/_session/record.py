@@ -32,7 +32,7 @@ def record_session(play: Play, state: str, **change: Any) -> Recorded:
     """Record the new state of a session, and return the head's answer. Raises StepError if that fails."""
     is_end = state in ("terminating", "terminated")
     folders = StaleSessionDirs.of(play.artifacts if is_end else None, check=play.check)
-    made = {**change, **folders.option(), "holder": lease_owner()}
+    made = {**change, "folders": folders.sessions, "holder": lease_owner().to_json()}
     result = play.on_head(SESSION_RECORD(state=state, change=made))
     session = result.session
     if session:

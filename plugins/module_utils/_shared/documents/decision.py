@@ -58,6 +58,10 @@ class Holder(Document):
     former_sizes: Tuple[int, ...] = ruled([ID], ())
 
     @property
+    def written(self) -> Mapping[str, Any]:
+        return {name: value for name, value in vars(self).items() if value or name != "former_sizes"}
+
+    @property
     def text(self) -> str:
         """Return the holder for people."""
         return f"{self.user}@{self.host} (process {self.pid})" if self.pid else "another controller"
@@ -70,7 +74,7 @@ class DecidedSession(Document):
     id: str = ruled(UUID)
     name: str = ruled(a_line)
     launch: str = ruled(a_line, "")
-    holder: Optional[Mapping[str, Any]] = ruled(or_none({"machine": a_line, "pid": whole(1 << 31)}), None)
+    holder: Optional[Holder] = ruled(or_none(rules_of(Holder)), None)
     owner: str = ruled(a_line, "")
     group: str = ruled(a_line, "")
     state: str = ruled(a_line, "")
@@ -173,7 +177,7 @@ class BegunPass(Document):
     """An answer to the beginning of a pass: if it has not ``begun``, ``holder`` is the controller of another pass of the owner."""
 
     begun: bool = ruled(a_flag, False)
-    holder: Optional[Json] = ruled(or_none({}), None)
+    holder: Optional[Holder] = ruled(or_none(rules_of(Holder)), None)
     summary: Tuple[str, ...] = ruled([a_text], ())
 
 

@@ -12,24 +12,10 @@ from ..codec import Document, Json, Number
 from ..exits import NOT_BEGUN, PAUSED, UNMOVED
 from ..states import PENDING, RUNNING
 from .container_view import ContainerView, how_containers_ended, limit_reached
-from .decision import StateChange
+from .decision import Holder, StateChange
 from .plan import Resources
 from .report import BatchState, Measured
-from .schema import (
-    AMOUNT,
-    ID,
-    PORT,
-    RESOURCES,
-    SHORT_NAME,
-    a_flag,
-    a_line,
-    a_number,
-    a_text,
-    or_none,
-    ruled,
-    rules_of,
-    whole,
-)
+from .schema import AMOUNT, ID, PORT, RESOURCES, SHORT_NAME, a_flag, a_line, a_number, a_text, or_none, ruled, rules_of
 from .step_documents import ContainerLog
 from .usage import AgentView, Amounts, GroupView, OwnerView, Sample
 
@@ -83,7 +69,7 @@ class SessionView(Document):
     reason: str = ruled(a_text, "")
     priority: Number = ruled(a_number, 0)
     launch: str = ruled(a_line, "")
-    holder: Optional[Json] = ruled(or_none({"machine": a_line, "pid": whole(1 << 31)}), None)
+    holder: Optional[Holder] = ruled(or_none(rules_of(Holder)), None)
     created: Number = ruled(a_number, 0)
     changed: Number = ruled(a_number, 0)
     group: str = ruled(a_line, "")

@@ -20,7 +20,7 @@ from ansible_collections.cluster.compute.plugins.action import agent_info
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import ComputeError
 from ansible_collections.cluster.compute.plugins.module_utils._steps import session, sessions
-from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
+from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head, run_step
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.results import with_failure_message
 
 # agent_info
@@ -76,15 +76,18 @@ REPORT: Json = {
 def test_the_steps_decide_over_the_documents_as_ansible_passes_them(tmp_path: Path) -> None:
     """From a checked request to the end, through the steps and a store in a folder."""
     folder = tmp_path / "state"
-    holder = context(agent("a")).holder.to_json()
-    asked = json.loads(json.dumps(request(cluster_size=2).to_json()))
+    holder = context(agent("a")).holder
+    params = json.loads(
+        json.dumps({"request": request(cluster_size=2).to_json(), "holder": holder.to_json(), "agents": [REPORT]})
+    )
 
     def decide(check_mode: bool = False) -> Json:
-        result: Json = json.loads(json.dumps(session.place(Head(str(folder), check_mode), asked, [REPORT], holder)))
+        answer = run_step("session.place", session.place, Head(str(folder), check_mode), params)
+        result: Json = json.loads(json.dumps(answer))
         return result
 
     def move(state: str, **fields: Any) -> Json:
-        return session.record(Head(str(folder)), state, {"holder": holder, "agents": [REPORT], **fields})
+        return session.record(Head(str(folder)), state, {"holder": holder.to_json(), "agents": [REPORT], **fields})
 
     _through_its_life(decide, move, folder)
     [ended] = _listed(folder)

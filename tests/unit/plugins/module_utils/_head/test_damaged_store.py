@@ -243,7 +243,7 @@ TEXTS = [
 @pytest.mark.parametrize("value", ["X'7b22c3' || rowid", "CAST(X'7b22c3' || rowid AS BLOB)"], ids=["text", "bytes"])
 @pytest.mark.parametrize(("table", "column"), TEXTS, ids=map(".".join, TEXTS))
 def test_bytes_that_are_no_text_stop_no_command(path: Path, table: str, column: str, value: str) -> None:
-    head, holder = Head(str(path.parent)), {"user": "alice", "host": "desk", "pid": 4711}
+    head, holder = Head(str(path.parent)), Holder("desk", user="alice", pid=4711)
     assert begin(head, "alice", holder, 600).begun
     with Store.opened(head.directory) as store:
         assert launch(store, request(name="waits", gpus=1), context(*AGENTS)).outcome == "pending"
@@ -276,13 +276,13 @@ def test_damaged_numbers_of_an_ended_session_stop_no_command(path: Path, column:
 
 @pytest.mark.parametrize("text", ["null", *UNKNOWN_HOLDERS])
 def test_an_unknown_holder_keeps_its_pass_until_its_lease_ends(tmp_path: Path, text: str) -> None:
-    head, holder = Head(str(tmp_path)), {"user": "alice", "host": "desk", "pid": 4711}
+    head, holder = Head(str(tmp_path)), Holder("desk", user="alice", pid=4711)
     assert begin(head, "alice", holder, 600).begun
     with Store.opened(head.directory) as store:
         store.execute("UPDATE pass SET holder = ?", (text,))
     second = begin(head, "alice", holder, 600)
     by = "A pass over the queue of alice is in progress by another controller: it launches what fits now."
-    assert second == BegunPass(holder=Holder().to_json(), summary=(by,))
+    assert second == BegunPass(holder=Holder(), summary=(by,))
     with Store.opened(head.directory) as store:
         store.execute("UPDATE pass SET lease = 0")
     assert begin(head, "alice", holder, 600).begun

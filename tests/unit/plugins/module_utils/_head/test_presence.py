@@ -19,6 +19,7 @@ from ansible_collections.cluster.compute.plugins.module_utils._head.presence imp
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._head.store import Store
 from ansible_collections.cluster.compute.plugins.module_utils._shared.constants import STATE_DIR
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import StateError
 from ansible_collections.cluster.compute.plugins.module_utils._steps import session
 from ansible_collections.cluster.compute.plugins.module_utils._steps.step import Head
@@ -50,7 +51,7 @@ def test_a_store_that_cannot_be_read_has_no_session(content: bytes, tmp_path: Pa
 def test_a_site_can_require_a_policy(tmp_path: Path) -> None:
     """The head may have moved in the inventory, and an absent policy has no limits."""
     agents = [{"name": "a", "capacity": {"millicpus": 4000, "memory": 8 << 30}}]
-    place = (Head(str(tmp_path / "state")), request().to_json(), agents, {})
+    place = (Head(str(tmp_path / "state")), request(), agents, Holder())
     with pytest.raises(StateError, match=r"^The head has no policy .*/policy\.json, and session_policy is required"):
         session.place(*place, policy="required")
     assert session.place(*place)["outcome"] == "placed"

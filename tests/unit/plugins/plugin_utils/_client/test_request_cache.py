@@ -77,7 +77,7 @@ def test_a_session_that_this_controller_has_not_requested_is_left_alone(stored: 
 def test_the_requests_of_another_user_are_refused_before_a_session_is_placed(
     kept: KeptRequests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert StaleSessionDirs.of(kept.base, check=False).option() == {"folders": [SESSION]}
+    assert StaleSessionDirs.of(kept.base, check=False).sessions == [SESSION]
     other = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: other)
     with pytest.raises(ComputeError, match="belongs to another user; set session_artifacts to another directory"):

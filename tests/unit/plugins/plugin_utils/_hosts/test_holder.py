@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.names import check_owner
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts import holder as _holder
 from ansible_collections.cluster.compute.plugins.plugin_utils._hosts.holder import (
@@ -36,14 +37,9 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
 
 def test_the_holder_is_the_process_that_ansible_playbook_is() -> None:
     other = lease_owner()
-    assert other == {
-        "host": socket.gethostname(),
-        "machine": HERE,
-        "user": login(),
-        "pid": os.getppid(),
-        "start": _started(os.getppid()),
-    }
-    assert other["start"]
+    started = _started(os.getppid())
+    assert other == Holder(socket.gethostname(), HERE, login(), started, os.getppid())
+    assert started
     assert not has_exited(other)
 
 
@@ -60,34 +56,32 @@ def test_an_account_without_a_name_is_an_owner(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_living_process_is_not_gone(process: subprocess.Popen[bytes]) -> None:
-    assert not has_exited({"machine": HERE, "pid": process.pid, "start": _started(process.pid)})
+    assert not has_exited(Holder(machine=HERE, pid=process.pid, start=_started(process.pid)))
 
 
 def test_an_ended_process_is_gone(process: subprocess.Popen[bytes]) -> None:
-    other = {"machine": HERE, "pid": process.pid, "start": _started(process.pid)}
+    other = Holder(machine=HERE, pid=process.pid, start=_started(process.pid))
     process.kill()
     process.wait()
     assert has_exited(other)
 
 
 def test_another_process_of_the_same_number_is_another_process(process: subprocess.Popen[bytes]) -> None:
-    assert has_exited({"machine": HERE, "pid": process.pid, "start": "1"})
+    assert has_exited(Holder(machine=HERE, pid=process.pid, start="1"))
 
 
-@pytest.mark.parametrize(
-    "other", [{}, {"machine": "elsewhere", "pid": 2**22, "start": "1"}, {"pid": 2**22, "start": "1"}]
-)
-def test_nothing_is_known_of_other_machines(other: dict[str, object]) -> None:
-    assert not has_exited(other)
+@pytest.mark.parametrize("machine", ["", "elsewhere"])
+def test_nothing_is_known_of_other_machines(machine: str) -> None:
+    assert not has_exited(Holder(machine=machine, pid=2**22, start="1"))
 
 
-@pytest.mark.parametrize("pid", [0, -1, None])
-def test_a_holder_without_a_process_is_not_certain_to_be_gone(pid: object) -> None:
-    assert not has_exited({"machine": HERE, "pid": pid, "start": "1"})
+@pytest.mark.parametrize("pid", [0, -1])
+def test_a_holder_without_a_process_is_not_certain_to_be_gone(pid: int) -> None:
+    assert not has_exited(Holder(machine=HERE, pid=pid, start="1"))
 
 
 def test_a_process_that_may_not_be_looked_at_is_not_gone(process: subprocess.Popen[bytes], monkeypatch: Any) -> None:
     """With /proc mounted with hidepid, another user's process cannot be distinguished from a later process with the same ID."""
-    other = {"machine": HERE, "pid": process.pid, "start": _started(process.pid)}
+    other = Holder(machine=HERE, pid=process.pid, start=_started(process.pid))
     monkeypatch.setattr(_holder, "_started", lambda _pid: "")
     assert not has_exited(other)

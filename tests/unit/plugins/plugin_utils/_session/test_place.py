@@ -18,6 +18,7 @@ from samples import SESSION, decision, exactly, plan, request
 
 from ansible_collections.cluster.compute.plugins.module_utils._head.session_record import SessionRecord
 from ansible_collections.cluster.compute.plugins.module_utils._shared.codec import Json
+from ansible_collections.cluster.compute.plugins.module_utils._shared.documents.decision import Holder
 from ansible_collections.cluster.compute.plugins.module_utils._shared.errors import (
     ComputeError,
     EngineError,
@@ -148,15 +149,15 @@ def small(cpus: int, name: str = "a") -> Json:
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_what_the_agents_could_never_hold_waits_for_another_agent(check_mode: bool, tmp_path: Path) -> None:
     head = Head(str(tmp_path / "state"), check_mode)
-    waits = session.place(head, ASKED.to_json(), [small(1)], {})
+    waits = session.place(head, ASKED, [small(1)], Holder())
     assert (waits["outcome"], waits["reason"]) == (
         "pending",
         "no host can hold this as they are: largest free when empty a: needs 2 CPUs, 1 free; add a host or ask for less",
     )
     # An agent that does not answer might hold it.
-    unknown = session.place(head, ASKED.to_json(), [small(1), {"name": "b", "reachable": False}], {})
+    unknown = session.place(head, ASKED, [small(1), {"name": "b", "reachable": False}], Holder())
     assert unknown["reason"] == "a: needs 2 CPUs, 1 free; b cannot be reached"
-    assert session.place(head, ASKED.to_json(), [small(1), small(2, "b")], {})["outcome"] == "placed"
+    assert session.place(head, ASKED, [small(1), small(2, "b")], Holder())["outcome"] == "placed"
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
@@ -169,11 +170,11 @@ def test_what_the_agents_could_never_hold_is_refused_and_not_recorded_if_that_is
     )
     head = Head(str(tmp_path / "state"), check_mode)
     with pytest.raises(EngineError, match=exactly(message)):
-        session.place(head, ASKED.to_json(), [small(1)], {}, refuse_impossible=True)
+        session.place(head, ASKED, [small(1)], Holder(), refuse_impossible=True)
     if not check_mode:
-        assert session.place(head, ASKED.to_json(), [small(1)], {})["is_new"]
+        assert session.place(head, ASKED, [small(1)], Holder())["is_new"]
         # A session that waits already keeps waiting: agents change.
-        assert session.place(head, ASKED.to_json(), [small(1)], {}, refuse_impossible=True)["outcome"] == "pending"
+        assert session.place(head, ASKED, [small(1)], Holder(), refuse_impossible=True)["outcome"] == "pending"
 
 
 @pytest.mark.parametrize("refuses", [True, False])
@@ -186,9 +187,9 @@ def test_the_head_is_asked_to_refuse_what_cannot_be_held_by_a_setting(refuses: b
 def test_check_mode_counts_the_sessions_that_the_command_would_launch_first(tmp_path: Path) -> None:
     """Two of these fit beside each other; each of them would fit alone."""
     agents = [{"name": "a", "capacity": {"millicpus": 4000, "memory": 32 << 30}}]
-    asked = [request(name=f"train-{number}", cpus=2).to_json() for number in (1, 2, 3)]
+    asked = [request(name=f"train-{number}", cpus=2) for number in (1, 2, 3)]
     head = Head(str(tmp_path / "state"), True)
-    found = [session.place(head, one, agents, {}, before=asked[:number]) for number, one in enumerate(asked)]
+    found = [session.place(head, one, agents, Holder(), before=asked[:number]) for number, one in enumerate(asked)]
     assert [one["outcome"] for one in found] == ["placed", "placed", "pending"]
     assert found[2]["reason"].startswith("a: needs 2 CPUs, 0 free")
 
